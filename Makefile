@@ -174,9 +174,17 @@ peers: $(READY) plugin control-plane-if-possible cni-programs-if-possible cni-pl
 comparison: $(READY) ## Run the comparison of docs/comparison.md anew, and draw its picture
 	@PYTHONPATH=tools $(BIN)/python -m comparison
 
+.PHONY: diagrams
+diagrams: $(READY) chromium-if-possible ## Draw the pages' Mermaid diagrams that changed, for the site
+	@PYTHONPATH=tools $(BIN)/python tools/diagrams.py
+
 .PHONY: screenshots
 screenshots: $(READY) chromium-if-possible ## Take the pictures of the page in docs/images anew; ARGS=dark for one of them
 	@PYTHONPATH=tools $(BIN)/python tools/screenshots.py $(ARGS)
+
+.PHONY: newcomer
+newcomer: $(READY) chromium-if-possible ## Time a newcomer's first minutes: clone, make demo, the page, the burst, a node clicked
+	@PYTHONPATH=tools $(BIN)/python tools/newcomer.py
 
 .PHONY: batch-table
 batch-table: $(READY) ## Work out anew how far the batch comes back after a peak, for docs/decisions.md
@@ -200,6 +208,10 @@ mutation: $(READY) ## Break scaling and exhaustion in every small way; a test mu
 .PHONY: mutants
 mutants: $(READY) ## Break one line at a time, and let the simulation find it; ARGS=--pin keeps the seeds
 	@PYTHONPATH=tools $(BIN)/python -m mutants $(ARGS)
+
+.PHONY: mutant-score
+mutant-score: $(READY) ## Break a sample of 200 places by machine, and see who notices: tests, seeds, nobody
+	@PYTHONPATH=tools $(BIN)/python -m mutants.score $(ARGS)
 
 .PHONY: lock
 lock: $(READY) ## Write requirements.lock from pyproject.toml; ARGS=--upgrade takes new releases

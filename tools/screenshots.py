@@ -22,6 +22,7 @@ from page_stage.dashboard_process import DashboardProcess
 from page_stage.drawn_fleet import LARGE, DrawnFleet
 from page_stage.living_cluster import ClusterPlan, LivingCluster
 from page_stage.past_weeks import PastWeeks, write_past
+from podtide.simulation.nodes.network_definitions import described_network
 
 IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 COLOURS = 256
@@ -57,6 +58,11 @@ def point_at_a_pod(page: Page) -> None:
     expect(page.locator("[data-readout]").first).to_contain_text("default/")
 
 
+def open_a_decision(page: Page) -> None:
+    """Look at the arithmetic of the newest request."""
+    page.locator("[data-decision]").filter(has_text="asks for").first.get_by_role("button").click()
+
+
 def show_forecast(page: Page) -> None:
     """Look at the weeks behind and ahead."""
     page.locator("[data-forecast]").click()
@@ -72,17 +78,31 @@ def empty_directory() -> Iterator[None]:
 
 @contextmanager
 def busy_cluster() -> Iterator[DashboardProcess]:
-    """Twelve nodes in a /22 with six weeks behind it, and secondary networks."""
+    """Twelve nodes in a /22 with six weeks behind it, and secondary networks: a morning, a rush, and what is left of it."""
     cidr, nodes = "10.1.0.0/22", tuple(f"node-{number:02}" for number in range(1, 13))
+    networks = (
+        described_network("storage", 1, "10.10.0.0/21", "/25"),
+        described_network("backup", 2, "10.20.0.0/22"),
+    )
+    plan = ClusterPlan(cidr=cidr, nodes=nodes, networks=networks, speed=2, is_recorded=False)
     with empty_directory():
-        living = LivingCluster(Path(), ClusterPlan(cidr=cidr, nodes=nodes, networks=2))
-        write_past(living.database, PastWeeks(cidr=cidr, begin=260, end=560), time.time())
+        living = LivingCluster(Path(), plan)
+        write_past(living.database, PastWeeks(cidr=cidr, begin=260, end=540), time.time())
         with living, DashboardProcess(living.kubeconfig, "--allocator", living.allocator_url) as running:
             for number, node in enumerate(nodes):
-                living.add_pods(node, 24 + 7 * number % 23)
+                living.add_pods(node, 26 + 5 * number % 11)
             living.settle()
-            living.add_pods(nodes[3], 35)
-            living.settle()
+            living.record()
+            time.sleep(75)  # demand is written down once a minute
+            for node in nodes[::3]:
+                living.add_pods(node, 14)
+            time.sleep(30)
+            for number, node in enumerate(nodes):
+                living.add_pods(node, 30 + 3 * number % 7)  # beyond the upper threshold
+            time.sleep(75)
+            for node in nodes[1:]:
+                living.remove_pods(node, 28)
+            time.sleep(75)
             yield running
 
 
@@ -99,7 +119,7 @@ def full_subnet() -> Iterator[DashboardProcess]:
             living.add_pods(node, 28 + number % 3)
         living.settle()
         living.add_pods(nodes[2], 16)
-        time.sleep(15)  # until the programs have said all there is to say
+        time.sleep(75)  # demand is written down once a minute
         yield running
 
 
@@ -118,24 +138,24 @@ SCENES = (
     (
         busy_cluster,
         (
-            Picture(name="page-light", fragment="#/subnets/pods", before=point_at_a_pod),
+            Picture(name="page-light", fragment="#/subnets/pods", height=1060, before=point_at_a_pod),
             Picture(
                 name="page-dark", fragment="#/subnets/pods", theme="dark", height=1280, before=show_forecast
             ),
             Picture(name="page-narrow", fragment="#/subnets/pods", width=390, height=1100),
             Picture(name="page-node", fragment="#/subnets/pods/nodes/node-04"),
-            Picture(name="page-decisions", fragment="#/decisions", height=720),
-            Picture(name="page-slices", fragment="#/networks/sliced", height=720),
+            Picture(name="page-decisions", fragment="#/decisions", height=760, before=open_a_decision),
+            Picture(name="page-slices", fragment="#/networks/storage", height=720),
         ),
     ),
     (
         full_subnet,
         (
-            Picture(name="page-full", fragment="#/subnets/pods", height=1160),
+            Picture(name="page-full", fragment="#/subnets/pods", height=940),
             Picture(name="page-waiting", fragment="#/waiting", height=600),
         ),
     ),
-    (large_fleet, (Picture(name="page-large", fragment="#/subnets/east"),)),
+    (large_fleet, (Picture(name="page-large", fragment="#/subnets/east", height=1250),)),
 )
 
 

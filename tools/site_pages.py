@@ -2,7 +2,8 @@
 
 The repository's README is the home page; other files stand under `repository/`, pages as pages and the rest as they are.
 Links are followed from page to page, so that no page has to be listed here. A link to a directory
-becomes words, as a site has none.
+becomes words, as a site has none. Diagrams are shown as the pictures that `make diagrams` drew: a reader's browser
+fetches nothing.
 """
 
 import os
@@ -12,8 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from diagrams import DIAGRAM, picture_of
 
 ROOT = Path(__file__).parent.parent
 HOME = "README.md"
@@ -38,10 +42,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let every link lead to where its target is on the site."""
+    """Let every link lead to where its target is on the site, and show each diagram as its picture."""
     del config, files
     place = page.file.src_uri
-    return with_links(markdown, place_in_repository(place), lambda target: relative(target, place))
+    linked = with_links(markdown, place_in_repository(place), lambda target: relative(target, place))
+    return with_pictures(linked, place)
+
+
+def with_pictures(text: str, place: str) -> str:
+    """The page with each diagram's picture in place of its source."""
+
+    def shown(diagram: re.Match[str]) -> str:
+        picture = picture_of(diagram[1])
+        if not (ROOT / picture).is_file():
+            raise PluginError(f"{place}: a diagram has no picture: run `make diagrams`")
+        headings = re.findall(r"^#+ (.+)$", text[: diagram.start()], flags=re.MULTILINE)
+        return f"![Diagram: {headings[-1] if headings else place}]({relative(picture, place)})"
+
+    return DIAGRAM.sub(shown, text)
 
 
 def place_on_site(path: str) -> str:

@@ -1,7 +1,10 @@
 """Run seeds of the simulation side by side on all cores for a while: `make soak MINUTES=10`.
 
-Seeds begin at a number made from the time, so every soak searches anew, unless told where (`--first`). Failing seeds are
-kept in a file, one command per line; exit 1 if there are any.
+Seeds begin at a number made from the time, so every soak searches anew, unless told where (`--first`). Even ones have all
+faults at their usual rates; of odd ones everything is drawn (`simulation/run/swarm.py`); and some are variations of plans
+that came near rare states (`corpus.py`). Failing seeds are kept in a file, one command per line. At the end it is told
+which states were visited how often. Exit 1 if a seed failed, or if a soak that was long enough missed a state
+(`simulation/checks/reach.py`).
 """
 
 import argparse
@@ -15,14 +18,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct, field
 
-from podtide.simulation.faults.table import FAULTS
-from podtide.simulation.run.fault_plan import fault_plan_for
+from corpus import Corpus
+from podtide.runtime.randomness import seeded_randomness
+from podtide.simulation.checks.reach import SELDOM, SOMETIMES, never
+from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
+from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
+from podtide.simulation.run.plan_variation import varied
 from podtide.simulation.run.report import RunReport
 from podtide.simulation.run.simulate import simulate
+from podtide.simulation.run.swarm import swarm_plan_for
 
 _FAILURES = Path(".cache/soak-failures.txt")
+_PLANS = Path(".cache/soak-plans")
+_VARIED_EVERY = 5
+"""Each so-manieth seed is a variation of a plan in the corpus, once there is one."""
+_ENOUGH_SEEDS = 400
+"""By then every state has to have been visited."""
 _SECONDS_PER_HOUR = 3600
 _SECONDS_PER_MINUTE = 60
 _LINE_EVERY_SECONDS = 30
@@ -45,6 +59,7 @@ class Tally(Struct):
     steps: int = 0
     batch_moves: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    corpus: Corpus = field(default_factory=Corpus)
     failures: list[RunReport] = field(default_factory=list)
 
     def take(self, report: RunReport) -> None:
@@ -55,6 +70,7 @@ class Tally(Struct):
         self.steps += report.steps
         self.batch_moves += report.batch_moves
         self.faults.update(report.faults)
+        self.corpus.take(report)
         if not report.is_good:
             self.failures.append(report)
 
@@ -106,22 +122,34 @@ def _display(total_seconds: float) -> Iterator[Display]:
         yield Bar()
 
 
-def run_seed(seed: int) -> RunReport:
-    """One run; how large and how long it is follows from the seed."""
-    plan = fault_plan_for(
+def plan_for(seed: int, corpus: Corpus) -> FaultPlan:
+    """The plan of a seed: as usual, drawn altogether, or a variation of one that came near a rare state."""
+    chance = seeded_randomness(f"{seed}/soak")
+    if seed % _VARIED_EVERY == _VARIED_EVERY - 1 and (near := corpus.pick(chance)) is not None:
+        return varied(near, seed, chance)
+    return swarm_plan_for(seed) if seed % 2 else usual_plan_for(seed)
+
+
+def usual_plan_for(seed: int) -> FaultPlan:
+    """All faults at their usual rates; how large and how long it is follows from the seed."""
+    return fault_plan_for(
         seed,
         nodes=_NODES[seed % len(_NODES)],
-        faults=frozenset(FAULTS),
+        faults=chosen_faults(ALL),
         trouble_seconds=_TROUBLE_MINUTES[seed % len(_TROUBLE_MINUTES)] * _SECONDS_PER_MINUTE,
         networks=_NETWORKS[seed % len(_NETWORKS)],
         placement=_PLACEMENT[seed % len(_PLACEMENT)],
     )
-    return simulate(plan)
 
 
 def command_for(report: RunReport) -> str:
     """What runs the seed again."""
     plan = report.plan
+    if plan != usual_plan_for(plan.seed):
+        _PLANS.mkdir(parents=True, exist_ok=True)
+        file = _PLANS / f"{plan.seed}.json"
+        file.write_bytes(msgspec.json.encode(plan))
+        return f"podtide simulate --plan {file}"
     minutes = plan.trouble_seconds / _SECONDS_PER_MINUTE
     networks = f" --networks {plan.networks}" if plan.networks else ""
     placement = " --placement" if plan.placement else ""
@@ -137,7 +165,7 @@ def soak(seconds: float, first: int, workers: int) -> Tally:
         running: set[Future[RunReport]] = set()
         while running or time.monotonic() < began + seconds:
             while len(running) < workers and time.monotonic() < began + seconds:
-                running.add(pool.submit(run_seed, next(seeds)))
+                running.add(pool.submit(simulate, plan_for(next(seeds), tally.corpus)))
             done, running = wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
             for each in done:
                 report = each.result()
@@ -169,9 +197,26 @@ def main() -> None:
     print(f"soak: {tally}; {tally.steps} steps, first seed {first}")
     for name in FAULTS:
         print(f"  {name:24}{tally.faults[name]:8}")
+    missed = tell_reach(tally)
     if tally.failures:
         print(f"failing seeds are kept in {_FAILURES}")
+    if tally.failures or missed:
         sys.exit(1)
+
+
+def tell_reach(tally: Tally) -> bool:
+    """Print which states were visited, in how many runs and how often. Whether one was missed that should not."""
+    corpus = tally.corpus
+    print(f"states visited in {tally.seeds} runs: in how many of them, and how often")
+    for state in sorted(SOMETIMES | SELDOM | corpus.visits.keys()):
+        print(f"  {state:48}{corpus.runs[state]:8}{corpus.visits[state]:10}")
+    if unseen := never(corpus.visits, SELDOM):
+        print(f"never visited, and seldom is: {', '.join(unseen)}")
+    missed = never(corpus.visits)
+    if not missed:
+        return False
+    print(f"never visited: {', '.join(missed)}")
+    return tally.seeds >= _ENOUGH_SEEDS
 
 
 if __name__ == "__main__":

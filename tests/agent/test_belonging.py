@@ -328,6 +328,52 @@ async def test_a_config_that_belongs_to_no_node_is_not_gone_by() -> None:
         assert bench.cluster.applied == []
 
 
+async def test_a_config_that_becomes_another_nodes_is_not_gone_by_though_its_first_owner_was_confirmed() -> (
+    None
+):
+    bench = Bench(settings=QUICK)
+    await bench.join(container("one"))
+    async with bench.controller(), bench.running() as agent:
+        held = await bench.add("before")
+        await bench.settle()
+        before = {address.name for address in agent.addresses.all_addresses()}
+        config = await bench.config()
+        [owner_reference] = config.metadata.owner_references
+        elsewhere = structs.replace(owner_reference, uid="uid-of-a-node-that-is-not-there")
+        metadata = structs.replace(config.metadata, owner_references=[elsewhere])
+        bench.server.server.housekeeping.is_collecting = False
+        await bench.server.replace(structs.replace(config, metadata=metadata), manager="kubectl")
+        await bench.settle()
+        with pytest.raises(NotReady, match="is that of a Node with uid uid-of-a-node-that-is-not-there"):
+            await bench.add("after")
+        assert await bench.add("before") == held
+        assert {address.name for address in agent.addresses.all_addresses()} == before
+
+
+async def test_a_container_that_the_controller_has_not_answered_for_yet_is_not_withdrawn() -> None:
+    """Of two containers the status shows one while the controller is still at work on the other."""
+    bench = Bench(settings=QUICK)
+    await bench.join(container("one"), container("two", family=6))
+    async with bench.controller(), bench.running() as agent:
+        held = await bench.add("before")
+        await bench.settle()
+        before = {address.name for address in agent.addresses.all_addresses()}
+        config = await bench.config()
+        half = structs.replace(
+            config.status,
+            network_containers=config.status.network_containers[:1],
+            status=ConfigStatus.UPDATING,
+        )
+        await bench.server.replace_status(structs.replace(config, status=half), manager=MANAGER)
+        await bench.settle()
+        assert {address.name for address in agent.addresses.all_addresses()} == before
+        assert agent.addresses.state().alarms == 0
+        await bench.fill_in(config.status.network_containers)
+        await bench.settle()
+        assert await bench.add("before") == held
+        assert agent.addresses.state().alarms == 0
+
+
 async def test_a_container_that_is_gone_from_the_status_is_withdrawn_with_an_alarm() -> None:
     bench = Bench(settings=QUICK)
     await bench.join(container("one"), container("two"))

@@ -260,7 +260,7 @@ def test_the_nodes_name_is_the_flags_else_what_the_node_says(
         names.append(name)
         raise Enough
 
-    monkeypatch.setattr("podtide.cli.agent.NodeAgent", note)
+    monkeypatch.setattr("podtide.cli.programs.agent.NodeAgent", note)
     monkeypatch.setenv("NODENAME", "by-variable")
     outcome = podtide("agent", *nowhere(tmp_path), *options)
     assert names == [expected]
@@ -272,7 +272,7 @@ def test_the_nodes_name_is_the_flags_else_what_the_node_says(
 
 def test_an_agent_imports_nothing_it_does_not_use() -> None:
     """Its memory is paid for on every node: the cause is held here, and the sum above."""
-    code = "import sys, podtide.cli.agent; print(*sys.modules)"
+    code = "import sys, podtide.cli.programs.agent; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     loaded = set(out.split())
     assert "podtide.agent.api.server" in loaded

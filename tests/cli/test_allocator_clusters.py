@@ -69,7 +69,7 @@ def test_on_eighty_columns_no_row_is_broken_and_a_uid_is_whole(
         await allocator.close()  # type: ignore[attr-defined]  # both have it
 
     asyncio.run(claim())
-    monkeypatch.setattr("podtide.cli.output.screen_width", lambda: 80)
+    monkeypatch.setattr("podtide.cli.output.formats.screen_width", lambda: 80)
     lines = podtide("allocator", "cluster", "list", *where).out.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[1].split()[:2] == ["east", uid]

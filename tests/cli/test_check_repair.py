@@ -9,7 +9,7 @@ from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster
 from cli.drawn_networks import draw_definition, draw_pool, draw_reservation, held_by
 from podtide.cli.check.repair import RepairReport, repair_leaks
-from podtide.cli.exit_status import ExitStatus
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.core.networks.leaks import LeakGrace
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE

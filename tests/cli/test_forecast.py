@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -159,6 +159,8 @@ def test_a_clock_that_was_once_far_behind_is_left_out_and_said(podtide: Run, tmp
         ([HEADER, "yesterday,5,5"], "has the timestamp 'yesterday': give one such as 2026-01-31T12:00:00Z"),
         ([HEADER, "1700000000000,5,5"], "or seconds since 1970"),
         ([HEADER, "2026-03-02T00:00:00Z,5,-1"], "line 2 of"),
+        ([HEADER, f"2026-03-02T00:00:00Z,5,{'9' * 300}"], "as reserved: give a whole number, at least 0"),
+        ([HEADER, f"2026-03-02T00:00:00Z,{'9' * 300},5"], "as capacity: give a whole number, at least 0"),
         ([HEADER, "2026-03-02T00:00:00Z,5,many"], "has 'many' as reserved: give a whole number, at least 0"),
     ],
 )
@@ -185,6 +187,10 @@ def test_a_file_that_is_no_text_is_refused(podtide: Run, tmp_path: Path, content
         (("--history", "{file}", "--database", "sqlite:///x.db"), "name no subnet and no allocator"),
         (("blue", "--history", "{file}"), "name no subnet and no allocator"),
         (("--history", "{file}", "--at", "soon"), "'soon' does not match the format"),
+        (
+            ("--history", "{file}", "--at", "1999-01-01"),
+            "no capacity on 1999-01-01 or before: give --capacity",
+        ),
         (("--history", "{file}", "--capacity", "0"), "capacity 0 is too small"),
         (("--history", "{file}", "--lower", "0.9", "--upper", "0.8"), "do not make a band"),
     ],
@@ -198,14 +204,23 @@ def test_options_that_make_no_sense_are_refused(
     assert words in answer.err
 
 
+QUICK = ("usual", "offset", "fraction", "seconds", "local")
+"""Ways to write a time that are read quickly; "local" has another offset since the end of March."""
+SUMMER_TIME = datetime(2026, 3, 29, 1, tzinfo=UTC)
+
+
 def written(stamps: list[datetime], values: list[int], style: str) -> list[str]:
     def form(stamp: datetime) -> str:
         if style == "seconds":
             return str(int(stamp.timestamp()))
+        if style == "local":
+            ahead = timedelta(hours=2 if stamp >= SUMMER_TIME else 1)
+            return stamp.astimezone(timezone(ahead)).isoformat()
         return stamp.strftime(
             {
                 "usual": "%Y-%m-%dT%H:%M:%SZ",
                 "offset": "%Y-%m-%d %H:%M:%S+00:00",
+                "fraction": "%Y-%m-%dT%H:%M:%S.%fZ",
                 "quoted": '"%Y-%m-%d %H:%M"',
             }[style]
         )
@@ -225,7 +240,7 @@ def test_a_block_and_its_rows_say_the_same_however_they_are_written(hours: list[
         expected[stamp.date()] = max(value, expected.get(stamp.date(), 0))
     once = dict(sorted(zip(stamps, values, strict=True)))
     rows = Counter(stamp.date() for stamp in once)
-    for style in ("usual", "offset", "seconds", "quoted"):
+    for style in (*QUICK, "quoted"):
         assert dict(by_file(written(stamps, values, style)).days.reserved) == expected
         in_order = by_file(written(list(once), list(once.values()), style))
         assert (in_order.remarks, dict(in_order.points)) == ((), rows)
@@ -251,9 +266,36 @@ def test_a_long_file_is_read_in_blocks_and_an_error_names_its_line(tmp_path: Pat
         read_usage_file(a_file(file, HEADER, *lines))
 
 
-def test_a_block_that_goes_back_behind_the_one_before_is_noticed() -> None:
+@pytest.mark.parametrize("style", QUICK)
+def test_a_file_of_any_usual_form_is_never_read_row_by_row(
+    style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million rows take ten seconds so, and less than one in blocks."""
+    monkeypatch.delattr("podtide.cli.forecast.usage_file._Days._add_rows")
+    begin = datetime(2026, 3, 2, tzinfo=UTC)
+    stamps = [begin + timedelta(minutes=minute) for minute in range(20_000)]
+    read = by_file(written(stamps, [100] * len(stamps), style))
+    assert sum(count for _, count in read.points) == len(stamps)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["2026-03-02T16:00:00-10:00,9,3", "2026-03-02T17:00:00-01:00,9,2"],
+        ["2026-03-02T15:00:00.00,9,2", "2026-03-02T16:00-10:00,9,3", "2026-03-02T17:00:00.00,9,2"],
+        ["1000080000,9,3", "999996400,9,2"],
+    ],
+)
+def test_times_in_the_order_of_their_texts_that_are_not_in_order_are_noticed(lines: list[str]) -> None:
+    read = by_file(lines)
+    assert [most for _, most in read.days.reserved] == [2, 3]
+    assert read.remarks[0].startswith("1 row was out of order")
+
+
+@pytest.mark.parametrize("style", QUICK)
+def test_a_block_that_goes_back_behind_the_one_before_is_noticed(style: str) -> None:
     stamps = [datetime(2026, 3, 2, tzinfo=UTC) + timedelta(minutes=minute) for minute in range(20_000)]
-    lines = written(stamps, [100] * len(stamps), "usual")
+    lines = written(stamps, [100] * len(stamps), style)
     in_a_block = -(-(1 << 18) // (len(lines[0]) + 1))
     read = by_file([*lines[10_000 : 10_000 + in_a_block], *lines[:10_000]])
     assert read.remarks[0].startswith("1 row was out of order")

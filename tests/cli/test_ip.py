@@ -13,11 +13,11 @@ from cli.drawn_cluster import MANAGER, THEN, DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition, draw_pool, draw_reservation, draw_slices, held_by
 from podtide.allocator.store import open_allocator
 from podtide.allocator.subnets import SubnetSpec
-from podtide.cli.exit_status import ExitStatus
 from podtide.cli.ip.address_state import AddressFinding, AddressState
 from podtide.cli.ip.facts import gather_address_facts
 from podtide.cli.ip.finding import find_address
 from podtide.cli.ip.past import past_of
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.core.ranges import parse_address
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event, ObjectReference

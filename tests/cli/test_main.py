@@ -11,7 +11,7 @@ import pytest
 from cli.conftest import Run
 from podtide import __version__, cli
 from podtide.cli.explain.command import explain
-from podtide.cli.lazy_group import LazyGroup
+from podtide.cli.shell.lazy_group import LazyGroup
 
 GROUPS = [cli.podtide, explain]
 
@@ -34,6 +34,44 @@ def test_the_sentence_in_a_list_is_the_commands_own(group: click.Command) -> Non
         command = group.get_command(context, name)
         assert command is not None
         assert (command.help or "").startswith(sentence.removesuffix(".")), name
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        (("subnets",), "No such command 'subnets': did you mean 'subnet'? See `podtide --help`."),
+        (
+            ("explain", "requests"),
+            "No such command 'requests': did you mean 'request'? See `podtide explain --help`.",
+        ),
+        (("nonsense",), "No such command 'nonsense'. See `podtide --help`."),
+    ],
+)
+def test_of_a_misspelt_command_it_is_said_which_was_meant(
+    podtide: Run, written: tuple[str, ...], words: str
+) -> None:
+    outcome = podtide(*written)
+    assert (outcome.status, outcome.err) == (2, f"podtide: {words}\n")
+
+
+def test_a_refusal_is_one_line_also_where_click_lists_the_choices(podtide: Run) -> None:
+    assert podtide("completion").err == (
+        "podtide: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish. See `podtide completion --help`.\n"
+    )
+
+
+WATCHED = ("ip", "node", "network show", "subnet show", "subnet list", "quarantine list", "why")
+
+
+@pytest.mark.parametrize("path", WATCHED)
+def test_what_shows_how_things_are_can_be_watched(path: str) -> None:
+    command: click.Command | None = cli.podtide
+    for name in path.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), name)
+    assert command is not None
+    options = {option for each in command.params for option in each.opts}
+    assert {"-w", "--watch", "--interval"} <= options
 
 
 def test_help_imports_no_more_than_it_shows() -> None:

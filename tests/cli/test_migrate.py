@@ -8,7 +8,7 @@ import pytest
 
 from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, served
-from podtide.cli.migrate.whereabouts import carry_out, migrate_cluster, read_situation
+from podtide.cli.installation.migrate.whereabouts import carry_out, migrate_cluster, read_situation
 from podtide.cluster.port import Conflict
 from podtide.networks.migration import DefinitionChange, Migration, confirmed, plan_migration
 from podtide.resources.base import ObjectMeta
@@ -79,8 +79,8 @@ def test_a_dry_run_shows_and_writes_nothing(podtide: Run, tmp_path: Path) -> Non
         "  default/blue",
         "",
         "next:",
-        "  1. see that podtide's controller and agents run, and its plugin is installed on every node",
-        "  2. stop Whereabouts' node slice controller and its reconciler: two must not keep one book",
+        "  1. stop Whereabouts' node slice controller and its reconciler, if they run: two programs must not write the same objects",
+        "  2. see that podtide's controller and agents run, and its plugin is installed on every node",
         "  3. podtide migrate whereabouts --apply",
     ]
     assert first.err == (
@@ -97,7 +97,7 @@ async def draw_many_ranges(drawn: DrawnCluster) -> None:
 def test_on_eighty_columns_no_row_is_broken(
     podtide: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podtide.cli.migrate.whereabouts.screen_width", lambda: 80)
+    monkeypatch.setattr("podtide.cli.installation.migrate.whereabouts.screen_width", lambda: 80)
     with served(draw_many_ranges, tmp_path) as kubeconfig:
         header, row, *_ = migrate(podtide, kubeconfig, "--dry-run").out.splitlines()
     assert (header.split()[:3], row.split()[:2]) == (["NETWORK", "MODE", "RANGES"], ["storage", "classic"])

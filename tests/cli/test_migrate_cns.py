@@ -15,7 +15,7 @@ from controller import dnc
 from controller.world import World, a_world, moment
 from podtide.allocator.store import open_allocator
 from podtide.allocator.subnets import SubnetSpec
-from podtide.cli.migrate.cns_take_over import (
+from podtide.cli.installation.migrate.cns_take_over import (
     ControllerRuns,
     NothingReserved,
     TakeOverOptions,

@@ -8,7 +8,7 @@ import pytest
 from cli.conftest import Run
 from cli.drawn_cluster import THEN, DrawnCluster, served
 from cli.drawn_networks import draw_definition, draw_pool, draw_reservation, draw_slices, held_by
-from podtide.cli.exit_status import ExitStatus
+from podtide.cli.shell.exit_status import ExitStatus
 
 
 async def draw(drawn: DrawnCluster) -> None:

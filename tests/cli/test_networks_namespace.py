@@ -9,7 +9,7 @@ import yaml
 from cli.conftest import Run
 from cli.drawn_cluster import served
 from cli.test_check import draw_networks
-from podtide.cli.cluster_connection import ClusterConnection
+from podtide.cli.connections.cluster import ClusterConnection
 from podtide.cluster.kubernetes.finding import in_cluster_access
 from podtide.cluster.served.kubeconfig import write_kubeconfig
 
@@ -42,8 +42,8 @@ def made_with(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         namespaces.append(options.networks_namespace)
         raise Enough
 
-    monkeypatch.setattr("podtide.cli.agent.NodeAgent", note_agents)
-    monkeypatch.setattr("podtide.cli.controller.Controller", note_controllers)
+    monkeypatch.setattr("podtide.cli.programs.agent.NodeAgent", note_agents)
+    monkeypatch.setattr("podtide.cli.programs.controller.Controller", note_controllers)
     return namespaces
 
 

@@ -10,7 +10,7 @@ from cli.drawn_cluster import THEN, DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition, draw_pool, draw_slices, held_by
 from podtide.allocator.store import open_allocator
 from podtide.allocator.subnets import SubnetSpec
-from podtide.cli.exit_status import ExitStatus
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.runtime.clock import SystemClock
 
 

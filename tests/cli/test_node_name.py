@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podtide.cli.agent import NODE_NAME_FILES, find_node_name
+from podtide.cli.programs.agent import NODE_NAME_FILES, find_node_name
 from podtide.core.errors import InvalidInput
 
 

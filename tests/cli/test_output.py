@@ -17,8 +17,8 @@ from cli.conftest import Run
 from podtide.allocator.store import open_allocator
 from podtide.allocator.subnets import SubnetSpec
 from podtide.cli import podtide as root
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.output import OBJECT_FORMATS, TEXT_FORMATS, alarming, rendered
+from podtide.cli.output.formats import OBJECT_FORMATS, TEXT_FORMATS, alarming, rendered
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.runtime.clock import SystemClock
 from repository_files import ROOT
 

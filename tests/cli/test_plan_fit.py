@@ -138,6 +138,8 @@ def test_kinds_without_pods_are_ignored_and_named(podtide: Run, manifests: Manif
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("", ": there is no Kubernetes object in it: see that what writes the manifests succeeds"),
+        ("# nothing\n---\n", ": there is no Kubernetes object in it"),
         ("a: [\n", ":2: is not valid YAML: "),
         ("a: b\n  c: d\n", ":2: is not valid YAML: mapping values are not allowed here"),
         ("just words\n", ":1: is not a Kubernetes object: it has no apiVersion and kind"),

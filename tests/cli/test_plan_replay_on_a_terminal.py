@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -92,17 +93,24 @@ def on_a_terminal(*arguments: str) -> Iterator[Terminal]:
         os.close(screen)
 
 
-def processes_of(session: int) -> list[str]:
-    """The command lines of processes that are in the session and not yet gone."""
-    found = []
+def processes_of(session: int) -> dict[Path, str]:
+    """The command lines of processes that are in the session and not yet gone, by their place in /proc."""
+    found = {}
     for place in Path("/proc").glob("[0-9]*"):
         try:
             state, _, _, its_session = (place / "stat").read_text().rpartition(")")[2].split()[:4]
             if int(its_session) == session and state != "Z":
-                found.append((place / "cmdline").read_text())
+                found[place] = (place / "cmdline").read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
+
+
+def never_sees_ctrl_c(process: Path) -> bool:
+    """Whether SIGINT is blocked in it."""
+    blocked = re.search(r"^SigBlk:\s*([0-9a-f]+)$", (process / "status").read_text(), re.MULTILINE)
+    assert blocked
+    return bool(int(blocked[1], 16) & 1 << (signal.SIGINT - 1))
 
 
 @pytest.mark.slow
@@ -123,7 +131,18 @@ def test_ctrl_c_ends_all_processes_and_says_what_is_lost(tmp_path: Path, jobs: s
             "podtide: interrupted: 0 of 2 runs were finished; the others are lost\r\n"
         )
         assert "Traceback" not in terminal.shown
-        assert processes_of(terminal.process.pid) == []
+        assert processes_of(terminal.process.pid) == {}
+
+
+def test_ctrl_c_reaches_the_command_and_none_of_the_processes_it_started(tmp_path: Path) -> None:
+    """Else one that ends by it, with a traceback, may be heard of before the command itself is interrupted."""
+    trace = tmp_path / "weeks.csv"
+    trace.write_text(LONG)
+    with on_a_terminal("--trace", str(trace), "--batch", "8", "--batch", "16", "--jobs", "2") as terminal:
+        terminal.until(r"batch 8 .*0:00:0[1-9]")
+        runs = [place for place, words in processes_of(terminal.process.pid).items() if "spawn_main" in words]
+        assert [never_sees_ctrl_c(each) for each in runs] == [True, True]
+        assert not never_sees_ctrl_c(Path(f"/proc/{terminal.process.pid}"))
 
 
 def test_bars_are_gone_when_the_table_is_shown(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ import yaml
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition
+from patience import PATIENCE_SECONDS
 from podtide import __version__
 from podtide.cli import main
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.known_names import complete_networks, complete_nodes, complete_subnets
-from podtide.cli.suggested_commands import own_command
+from podtide.cli.output.suggested_commands import own_command
+from podtide.cli.shell.exit_status import ExitStatus
+from podtide.cli.shell.known_names import complete_networks, complete_nodes, complete_subnets
 from repository_files import ROOT
 
 KREW = ROOT / "deploy" / "krew"
@@ -100,8 +101,9 @@ async def draw(drawn: DrawnCluster) -> None:
 
 
 def test_names_are_the_clusters_and_nothing_is_said_where_it_does_not_answer(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("podtide.cli.shell.known_names._SECONDS", PATIENCE_SECONDS)  # the machine may be busy
     command = click.Command("x")
     with served(draw, tmp_path) as kubeconfig:
         context = click.Context(command)

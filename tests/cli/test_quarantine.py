@@ -70,7 +70,7 @@ def test_on_eighty_columns_no_row_is_broken(
             await allocator.delete_container("0f8fad5b-d9cb-469f-a165-70867728950e", cluster="east")
 
     asyncio.run(remove())
-    monkeypatch.setattr("podtide.cli.output.screen_width", lambda: 80)
+    monkeypatch.setattr("podtide.cli.output.formats.screen_width", lambda: 80)
     header, row = podtide("quarantine", "list", "--database", url).out.splitlines()
     assert header.split() == ["CLUSTER", "NODE", "SUBNET", "UNTIL", "ADDRESSES"]
     assert len(row) <= 80

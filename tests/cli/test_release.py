@@ -14,15 +14,16 @@ from cli.drawn_cluster import MANAGER, THEN, DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition, draw_pool, draw_reservation, draw_slices, held_by
 from podtide.allocator.store import open_allocator
 from podtide.allocator.subnets import SubnetSpec
-from podtide.cli.exit_status import ExitStatus
 from podtide.cli.release.command import NotReleased, ReleaseAnswer, ReleaseOptions, release_address
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.cluster.port import Page, R
 from podtide.core.errors import InvalidInput
 from podtide.core.ranges import parse_address
+from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
+from podtide.resources.metadata_keys import NODE_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
-from podtide.resources.pod import Pod
+from podtide.resources.pod import Pod, PodContainer, PodPhase, PodSpec, PodStatus
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
 
@@ -90,11 +91,29 @@ async def test_an_address_of_a_pod_that_is_gone_is_freed_and_no_other() -> None:
 
 async def test_a_reservation_goes_with_its_address_and_alone() -> None:
     drawn = await drawn_cluster()
-    await release(drawn, options("10.8.0.5"))
+    await release(drawn, options("10.8.0.5", force=True, yes=True))
     assert await held(drawn, "10.8.0.0-24") == set()
     assert await reservations(drawn) == {"10.8.0.6"}
-    await release(drawn, options("10.8.0.6"))
+    await release(drawn, options("10.8.0.6", force=True, yes=True))
     assert await reservations(drawn) == set()
+
+
+@pytest.mark.parametrize("address", ["10.8.0.5", "10.8.0.6"])
+async def test_what_a_gone_pod_held_in_a_shared_pool_is_freed_at_once_only_where_its_node_is_known(
+    address: str,
+) -> None:
+    """It may be a pod of a deleted Node whose machine runs on: nothing in the pool tells."""
+    drawn = await drawn_cluster()
+    with pytest.raises(NotReleased, match="nothing tells from which node"):
+        await release(drawn, options(address))
+    reserved = await drawn.cluster.get(OverlappingRangeIPReservation, address, SYSTEM_NAMESPACE)
+    for node, is_free in (("old", False), ("a", True)):
+        marks = replace(reserved.metadata, annotations={NODE_ANNOTATION: node})
+        reserved = await drawn.cluster.replace(replace(reserved, metadata=marks), manager=MANAGER)
+        if not is_free:
+            with pytest.raises(NotReleased, match="the node that it was given by is deleted"):
+                await release(drawn, options(address))
+    assert (await release(drawn, options(address))).released
 
 
 @pytest.mark.parametrize(
@@ -103,7 +122,7 @@ async def test_a_reservation_goes_with_its_address_and_alone() -> None:
         ("10.7.0.1", "the pod that holds it lives"),
         ("10.7.0.3", "it is held for no pod by name"),
         ("10.7.0.4", "its pod's node is deleted"),
-        ("10.7.0.17", "the node of its slice is deleted"),
+        ("10.7.0.17", "the node that it was given by is deleted"),
     ],
 )
 async def test_what_a_pod_may_have_is_refused_and_forced_only_with_a_word(address: str, why: str) -> None:
@@ -152,7 +171,7 @@ async def test_a_pod_that_comes_after_the_pool_was_read_is_seen(monkeypatch: pyt
     ("address", "how"),
     [
         ("10.1.0.10", "frees it when the pod is deleted"),
-        ("10.1.0.11", "run this on the node as root"),
+        ("10.1.0.11", "is in the pool of node a"),
         ("10.1.0.12", "gives it back already"),
         ("10.9.0.1", "is free when the node is removed|and free when the node is removed"),
         ("10.1.0.200", "name it with --allocator"),
@@ -163,6 +182,51 @@ async def test_an_address_of_a_nodes_pool_is_its_agents_to_give_back(address: st
     drawn = await drawn_cluster()
     with pytest.raises(InvalidInput, match=how):
         await release(drawn, options(address, force=True, yes=True))
+
+
+def test_the_answer_has_the_command_that_asks_the_nodes_agent(tmp_path: Path, podtide: Run) -> None:
+    async def draw_with_agents(drawn: DrawnCluster) -> None:
+        await draw(drawn)
+        await draw_agent(drawn, "podtide-agent-x", "b")
+        await draw_agent(drawn, "podtide-agent-y", "a")
+
+    with served(draw_with_agents, tmp_path) as kubeconfig:
+        refused = podtide("release", "10.1.0.11", "--kubeconfig", str(kubeconfig))
+    assert refused.status == ExitStatus.BAD_INPUT
+    assert refused.err == (
+        "podtide: 10.1.0.11 is in the pool of node a, whose agent alone frees it: "
+        f"run: kubectl --kubeconfig {kubeconfig} exec --namespace podtide podtide-agent-y --container agent -- "
+        "podtide release 10.1.0.11 --agent-socket /run/podtide/agent.sock\n"
+    )
+    with served(draw, tmp_path) as kubeconfig:
+        refused = podtide("release", "10.1.0.11", "--kubeconfig", str(kubeconfig))
+    assert refused.err.endswith(
+        "run this on that node, as root: podtide release 10.1.0.11 --agent-socket /run/podtide/agent.sock\n"
+    )
+
+
+async def draw_agent(drawn: DrawnCluster, name: str, node: str) -> None:
+    labels = {"app.kubernetes.io/name": "podtide", "app.kubernetes.io/component": "agent"}
+    place = ObjectMeta(name=name, namespace="podtide", labels=labels)
+    spec = PodSpec(node_name=node, containers=[PodContainer(name="agent", image="none")])
+    made = await drawn.cluster.create(Pod(metadata=place, spec=spec), manager=MANAGER)
+    await drawn.cluster.replace_status(
+        replace(made, status=PodStatus(phase=PodPhase.RUNNING)), manager=MANAGER
+    )
+
+
+@pytest.mark.parametrize("what", ["no socket", "a file"])
+def test_without_an_agent_on_the_socket_the_command_says_where_to_run_it(
+    tmp_path: Path, podtide: Run, what: str
+) -> None:
+    socket = tmp_path / "agent.sock"
+    if what == "a file":
+        socket.touch()
+    refused = podtide("release", "10.1.0.11", "--agent-socket", str(socket))
+    assert refused.status == ExitStatus.BAD_INPUT
+    assert refused.err == (
+        f"podtide: no agent listens on {socket}: run this on the node that has the address, while its agent runs\n"
+    )
 
 
 async def test_what_is_free_needs_no_release() -> None:

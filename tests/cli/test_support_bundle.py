@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from cli.conftest import Run
 from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition
-from podtide.cli.exit_status import ExitStatus
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.cli.support_bundle.command import write_bundle
 from podtide.cli.support_bundle.contents import BundleContents
 from podtide.cli.support_bundle.redaction import REDACTED, Redactor

@@ -15,7 +15,7 @@ from podtide.allocator.containers import Wish
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, open_allocator
 from podtide.allocator.subnets import Subnet, SubnetSpec
-from podtide.cli.screen_width import fitted
+from podtide.cli.output.screen_width import fitted
 from podtide.cli.top.command import lines_of, look_once
 from podtide.cli.top.drawing import drawing_of
 from podtide.cli.top.overview import ReservedBy

@@ -15,9 +15,9 @@ from podtide.allocator.containers import Wish
 from podtide.allocator.store import open_allocator
 from podtide.allocator.subnets import SubnetSpec
 from podtide.allocator.terms import TermClaim
-from podtide.cli.uninstall.carrying_out import NotYet
-from podtide.cli.uninstall.command import Refused, UninstallOptions, uninstall_from
-from podtide.cli.uninstall.remover import REMOVER, held_back, let_go, remover
+from podtide.cli.installation.uninstall.carrying_out import NotYet
+from podtide.cli.installation.uninstall.command import Refused, UninstallOptions, uninstall_from
+from podtide.cli.installation.uninstall.remover import REMOVER, held_back, let_go, remover
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.port import NotFound
 from podtide.cluster.served import serving

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from podtide.cli.watching import Watching, print_answer
+from podtide.cli.output.watching import Watching, print_answer
 from podtide.core.errors import RetryError
 
 

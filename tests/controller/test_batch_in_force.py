@@ -8,7 +8,7 @@ from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, crowd, in_force, moment, override
 from podtide.allocator.errors import AllocatorUnavailable, InForceConflict
 from podtide.core.subnet.statement import StatedDemand, Statement
-from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.cluster_subnet import ClusterSubnet, ThresholdsInForce, ThresholdsOverride
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.statement_annotation import render
 
@@ -74,6 +74,19 @@ async def test_an_override_that_cannot_be_in_force_is_accepted_and_said_to_wait_
         await moment(10)
         assert await in_force(world) == (8, 0.5)
         assert condition(await world.cluster_subnet(), "BatchAsConfigured").reason == "AsConfigured"
+
+
+async def test_the_thresholds_in_force_are_shown_whoever_asked_for_them() -> None:
+    async with a_world() as world:
+        world.replica().start()
+        await crowd(world, demand=3)
+        await moment(10)
+        shown = (await world.cluster_subnet()).status.thresholds
+        assert shown == ThresholdsInForce(lower=0.8, upper=0.9)
+        await override(world, thresholds=ThresholdsOverride(lower=0.5, upper=0.7))
+        await moment(10)
+        shown = (await world.cluster_subnet()).status.thresholds
+        assert shown == ThresholdsInForce(lower=0.5, upper=0.7)
 
 
 async def test_a_statement_reaches_the_allocator_with_its_request() -> None:

@@ -214,6 +214,26 @@ async def test_a_container_of_which_nothing_in_the_cluster_tells_is_found_at_the
         assert await world.holds(kept.metadata.uid) == 0
 
 
+async def test_what_an_earlier_node_of_a_present_name_left_is_found_at_the_start_by_its_uid() -> None:
+    async with a_world() as world:
+        replica = world.replica()
+        replica.start()
+        earlier = await world.add_node("n1")
+        await moment()
+        await replica.stop()
+        config = await world.config("n1")
+        free = structs.replace(config.metadata, finalizers=[])
+        await world.cluster.replace(structs.replace(config, metadata=free), manager="kubectl")
+        await world.remove_node("n1")
+        await moment()
+        assert await world.find(NodeNetworkConfig, "n1") is None
+        present = await world.add_node("n1")
+        world.replica().start()
+        await moment(10)
+        assert await world.holds(earlier.metadata.uid) == -1
+        assert await world.holds(present.metadata.uid) == 0
+
+
 async def test_a_node_that_goes_with_its_config_just_deleted_by_hand_leaves_nothing_behind() -> None:
     async with a_world() as world:
         world.replica().start()

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+from msgspec import structs
+
 from podtide.allocator.subnets import Subnet, SubnetDemandReport, SubnetInForce
 from podtide.controller.placement.node_resources import demand_of
 from podtide.controller.placement.subnet_rooms import RoomReading, SubnetRooms
@@ -27,6 +29,7 @@ READING = RoomReading(
     room=4,
     batch=4,
     top=16,
+    is_tight=False,
     subnet=SubnetRoom(
         capacity=100, reserved=ReservedRange(3, 3), pods=PodRange(1, 1), containers=1, maxima=999
     ),
@@ -70,11 +73,25 @@ def test_a_node_may_have_more_pods_than_it_stated_below_the_top_batch() -> None:
 def test_a_node_in_two_subnets_may_follow_the_batch_of_the_other_for_good() -> None:
     """In one it has yet to answer the batch in force, and nothing is raised by its window until it has."""
     node = Node(metadata=ObjectMeta(name="n", uid="u"), status=NodeStatus(allocatable={"pods": "110"}))
-    expected = {("pods",): 1, ("pods", "pods-v6"): None}
-    for subnets, stated in expected.items():
+    for subnets, is_outdated in ((("pods",), True), (("pods", "pods-v6"), False)):
         demand = demand_of(node, config(1, 8, *subnets), 250)
         assert demand is not None
-        assert demand.published(READING, shown=None).stated_pods == stated
+        assert demand.published(READING, shown=None).is_outdated == is_outdated
+        assert demand.published(READING, shown=3).placed_pods == (3 if is_outdated else None)
+
+
+def test_at_the_largest_batch_a_node_has_no_more_pods_than_it_published_if_nobody_else_changed_that() -> None:
+    node = Node(metadata=ObjectMeta(name="n", uid="u"), status=NodeStatus(allocatable={"pods": "110"}))
+    demand = demand_of(node, config(10, 16), 250)
+    assert demand is not None
+    reading = structs.replace(READING, batch=16)
+    by_rule = demand.published(reading, shown=12, is_bound=True)
+    assert (by_rule.least_pods, by_rule.pods, by_rule.placed_pods) == (9, 24, 12)
+    assert demand.published(reading, shown=9, is_bound=True).placed_pods == 10  # it stated as many
+    assert demand.published(reading, shown=12).placed_pods is None
+    assert demand.published(reading, shown=None, is_bound=True).placed_pods is None
+    tight = structs.replace(reading, is_tight=True)
+    assert demand.published(tight, shown=12, is_bound=True).placed_pods is None
 
 
 def test_what_pods_have_of_a_cidr_that_drains_does_not_make_a_subnet_full() -> None:

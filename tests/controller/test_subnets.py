@@ -12,7 +12,7 @@ from controller.world import OPTIONS, a_world, condition, crowd, in_force, momen
 from podtide.allocator.errors import AllocatorUnavailable
 from podtide.allocator.subnets import Bounds
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.cluster.port import Unavailable
+from podtide.cluster.port import R, Unavailable
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.kinds import ALL_KINDS
@@ -87,6 +87,32 @@ async def test_an_idle_cluster_writes_nothing() -> None:
         assert replica.cluster.writes == []
         assert set(world.allocator.calls) == {"demand"}
         assert world.allocator.calls["demand"] == pytest.approx(120, abs=2)
+
+
+async def test_what_an_older_crd_drops_is_not_written_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Helm leaves CRDs as they are: after an upgrade the API server does not know the newest fields."""
+    async with a_world() as world:
+        replica = world.replica()
+        replace_status = replica.cluster.replace_status
+
+        async def drop_thresholds(resource: R, *, manager: str) -> R:
+            if isinstance(resource, ClusterSubnet):
+                kept = structs.replace(resource.status, thresholds=None)
+                resource = structs.replace(resource, status=kept)
+            return await replace_status(resource, manager=manager)
+
+        monkeypatch.setattr(replica.cluster, "replace_status", drop_thresholds)
+        replica.start()
+        await world.reserve(100)
+        await moment(120)
+        replica.cluster.writes.clear()
+        await moment(600)
+        assert replica.cluster.writes == []
+        await world.reserve(200)
+        await moment(60)
+        assert (await world.cluster_subnet()).status.reserved == 200
 
 
 async def test_a_reserved_count_that_wavers_is_written_seldom_and_only_when_it_moved_far() -> None:

@@ -66,6 +66,7 @@ def test_suspects_are_due_after_the_grace_the_oldest_first() -> None:
     assert suspects.due(309.0, GRACE) == ()
     assert suspects.due(310.0, GRACE) == (OLD,)
     assert suspects.due(320.0, GRACE) == (OLD, other)
+    assert [suspects.since(each) for each in (OLD, other, NEW)] == [10.0, 20.0, None]
 
 
 def test_a_suspect_whose_pod_shows_up_is_cleared() -> None:

@@ -1,10 +1,13 @@
 """Laws of the number that a node publishes for schedulers."""
 
+from fractions import Fraction
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podtide.core.subnet.demand_by_batch import PodRange, ReservedRange
+from podtide.core.subnet.demand_by_batch import PodRange, ReservedRange, window_of
 from podtide.core.subnet.placement import (
     UNLIMITED,
     ClusterSums,
@@ -14,10 +17,13 @@ from podtide.core.subnet.placement import (
     decide_published,
     decide_room,
     has_no_room,
+    is_lowering,
     least_number,
     others_of,
     room_left,
 )
+from podtide.core.subnet.scaler import Scaler
+from podtide.core.subnet.statement import Statement, request_at, stated_demand
 
 MAXIMUM = 30
 NO_OTHERS = PodRange(0, 0)
@@ -121,7 +127,8 @@ restating = st.builds(
     pods=st.integers(0, 60),
     maximum=st.integers(1, 40),
     shown=st.integers(0, 80),
-    stated_pods=st.integers(0, 60),
+    placed_pods=st.integers(0, 60),
+    is_outdated=st.booleans(),
 )
 nodes = st.builds(
     PublishedNode,
@@ -150,13 +157,21 @@ def test_what_was_published_is_left_if_nothing_else_changes(node: PublishedNode,
 
 
 @given(restating, rooms_left)
-def test_until_a_node_has_stated_its_demand_anew_it_is_raised_by_what_others_leave_alone(
+def test_by_a_window_of_demand_a_number_is_raised_by_what_others_leave_alone(
     node: PublishedNode, left: RoomLeft
 ) -> None:
     assert node.shown is not None
-    assert node.stated_pods is not None
-    known = max(node.shown, min(node.pods, node.stated_pods))
+    assert node.placed_pods is not None
+    known = max(node.shown, min(node.pods, node.placed_pods))
     assert decide_published(node, left) <= known + max(0, left.unpublished)
+
+
+@given(nodes, rooms_left)
+def test_a_node_is_said_to_be_lowering_exactly_if_it_is_to_publish_less(
+    node: PublishedNode, left: RoomLeft
+) -> None:
+    is_lowered = node.shown is not None and decide_published(node, left) < node.shown
+    assert is_lowering(node, left.room) == is_lowered
 
 
 def roomy(room: int) -> RoomLeft:
@@ -199,15 +214,31 @@ def test_what_others_publish_limits_how_far_a_node_is_raised_but_for_one_pod() -
 
 
 def test_a_window_that_a_node_is_about_to_narrow_raises_nothing() -> None:
-    node = PublishedNode(pods=12, maximum=100, shown=9, stated_pods=8)
+    node = PublishedNode(pods=12, maximum=100, shown=9, placed_pods=9, is_outdated=True)
     full = RoomLeft(room=4, for_one=True, unpublished=0)
     assert decide_published(node, full) == 9
-    assert decide_published(structs.replace(node, stated_pods=None), full) == 13
-    assert decide_published(structs.replace(node, stated_pods=10), full) == 10  # it has no less than it said
-    assert decide_published(structs.replace(node, shown=None), full) == 12
+    assert decide_published(structs.replace(node, placed_pods=None, is_outdated=False), full) == 13
+    assert decide_published(structs.replace(node, placed_pods=10), full) == 10  # it has no less than it said
+    assert decide_published(structs.replace(node, shown=None, placed_pods=None), full) == 12
     assert (
         decide_published(node, structs.replace(full, unpublished=3)) == 12
     )  # what others leave is another matter
+
+
+def test_the_end_of_a_window_raises_nothing_but_what_others_leave_is_given_by_it() -> None:
+    node = PublishedNode(pods=72, least_pods=57, maximum=250, shown=63, placed_pods=63)
+    assert decide_published(node, RoomLeft(room=32, for_one=True, unpublished=-1)) == 63
+    assert decide_published(node, RoomLeft(room=32, for_one=True, unpublished=30)) == 93
+    assert decide_published(node, RoomLeft(room=32, for_one=True, unpublished=90)) == 104
+
+
+def test_the_one_pod_is_given_beyond_what_others_leave_while_the_sum_exceeds_it_by_one_per_node() -> None:
+    subnet = subnet_of(104, [30, 30, 20])  # 101 pods have addresses, 21 more than there are
+    sums = ClusterSums(nodes=3, pods=PodRange(80, 80), numbers=103, is_lowering=True)
+    assert room_left(4, subnet, NO_OTHERS, sums) == RoomLeft(room=4, for_one=True, unpublished=-2)
+    more = structs.replace(sums, numbers=104)
+    assert not room_left(4, subnet, NO_OTHERS, more).for_one
+    assert room_left(4, subnet, NO_OTHERS, structs.replace(more, is_lowering=False)).for_one
 
 
 def test_a_node_has_no_room_in_a_full_subnet_and_at_its_maximum() -> None:
@@ -290,3 +321,160 @@ def test_a_scheduler_that_reads_the_numbers_places_every_pod_that_can_have_an_ad
         pods[open_nodes[0]] += 1
     assert sum(pods) >= min(cluster.can_have, MAXIMUM * len(pods))
     assert sum(pods) <= max(limit, at_start)
+
+
+TOP = 16
+MOST_PODS = 60
+HALF = Fraction(1, 2)
+
+
+class StatingCluster:
+    """A cluster whose agents state their demand as they do: with each request, and anew only below the largest batch.
+
+    The batch goes down when requests exceed nine tenths of the subnet, and every node answers in its own time.
+    """
+
+    def __init__(self, capacity: int, nodes: int) -> None:
+        self.capacity = capacity
+        self.batch = TOP
+        self.pods = [0] * nodes
+        self.numbers: list[int | None] = [None] * nodes
+        self.statements = [self._statement(0)] * nodes
+        self.room: int | None = None
+        self.read()
+
+    @property
+    def can_have(self) -> int:
+        return self.capacity - len(self.pods)
+
+    def _statement(self, demand: int) -> Statement:
+        scaler = Scaler(self.batch, HALF, MOST_PODS)
+        return Statement(
+            demand=demand,
+            batch=self.batch,
+            buffer=HALF,
+            max_ips=MOST_PODS,
+            primaries=1,
+            request=request_at(demand, scaler, 1),
+            top=TOP,
+        )
+
+    def _window(self, index: int) -> PodRange:
+        return PodRange(*window_of(stated_demand(self.statements[index]), self.batch, TOP))
+
+    def _sum(self) -> PodRange:
+        windows = [self._window(index) for index in range(len(self.pods))]
+        return PodRange(sum(each.least for each in windows), sum(each.most for each in windows))
+
+    def state(self, index: int) -> None:
+        """The agent looks: it writes for another request or another batch, and below the top for another demand."""
+        said, now = self.statements[index], self._statement(self.pods[index])
+        if self.batch < TOP or said.request != now.request:
+            self.statements[index] = now
+
+    def read(self) -> None:
+        if 10 * sum(1 + said.request for said in self.statements) > 9 * self.capacity:
+            self.batch = 1
+        nodes, pods = len(self.pods), self._sum()
+        self.subnet = SubnetRoom(
+            capacity=self.capacity,
+            reserved=ReservedRange(nodes + pods.least, nodes + pods.most),
+            pods=pods,
+            containers=nodes,
+            maxima=nodes + MOST_PODS * nodes,
+        )
+        self.room = decide_room(self.room, self.subnet)
+
+    def _node(self, index: int) -> PublishedNode:
+        window, said, shown = self._window(index), self.statements[index], self.numbers[index]
+        is_window = window.least < window.most
+        return PublishedNode(
+            pods=window.most,
+            least_pods=window.least,
+            possible_pods=max(window.most, stated_demand(said).high),
+            maximum=MOST_PODS,
+            shown=shown,
+            placed_pods=max(said.demand, shown) if is_window and shown is not None else None,
+            is_outdated=is_window and said.batch != self.batch,
+        )
+
+    def publish(self, index: int, *, may_lower: bool) -> None:
+        assert self.room is not None
+        sums = ClusterSums(
+            nodes=len(self.pods),
+            pods=self._sum(),
+            numbers=sum(each or 0 for each in self.numbers),
+            is_lowering=any(is_lowering(self._node(each), self.room) for each in range(len(self.pods))),
+        )
+        number = decide_published(self._node(index), room_left(self.room, self.subnet, NO_OTHERS, sums))
+        before = self.numbers[index]
+        if before is None or number > before or may_lower:
+            self.numbers[index] = number
+
+    def bind(self, index: int) -> None:
+        """Bind as many pods as the node publishes."""
+        self.pods[index] = max(self.pods[index], self.numbers[index] or 0)
+
+    def settle(self) -> None:
+        for index in range(len(self.pods)):
+            self.state(index)
+        self.read()
+        for may_lower in (True, False):
+            for index in range(len(self.pods)):
+                self.state(index)
+                self.publish(index, may_lower=may_lower)
+
+
+@given(st.integers(1, 5), st.integers(8, 200), st.data())
+def test_in_a_burst_the_numbers_of_all_nodes_exceed_what_can_be_had_by_one_per_node_at_most(
+    nodes: int, capacity: int, data: st.DataObject
+) -> None:
+    """Whatever is late: statements, readings, and numbers that are to be lowered. And then every pod finds its node."""
+    cluster = StatingCluster(capacity, nodes)
+    for _ in range(3):
+        cluster.settle()
+    limit = max(sum(each or 0 for each in cluster.numbers), cluster.can_have + nodes)
+    some = st.one_of(st.just(list(range(nodes))), st.lists(st.integers(0, nodes - 1), unique=True))
+    for _ in range(data.draw(st.integers(0, 8), label="rounds")):
+        for index in data.draw(some, label="pods are bound to"):
+            cluster.bind(index)
+        for index in data.draw(some, label="state"):
+            cluster.state(index)
+        if data.draw(st.booleans(), label="the subnet is read"):
+            cluster.read()
+        may_lower = data.draw(st.booleans(), label="numbers may be lowered")
+        for index in data.draw(some, label="publish"):
+            cluster.publish(index, may_lower=may_lower)
+            assert sum(each or 0 for each in cluster.numbers) <= limit
+        for index in data.draw(st.one_of(st.just([]), some), label="a pod ends on"):
+            cluster.pods[index] = max(0, cluster.pods[index] - 1)
+    wanted = data.draw(st.integers(0, nodes - 1), label="the one node that pods fit on")
+    for _ in range(2 * MOST_PODS):
+        before = cluster.pods[wanted], list(cluster.numbers)
+        cluster.settle()
+        cluster.bind(wanted)
+        if before == (cluster.pods[wanted], cluster.numbers):
+            break
+    assert cluster.pods[wanted] == MOST_PODS or sum(cluster.pods) >= cluster.can_have
+
+
+@pytest.mark.parametrize("pods_each_round", [MOST_PODS, 5])
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("filling", [range(4), range(1, 4)])
+def test_pods_that_are_bound_wherever_a_number_allows_exceed_what_can_be_had_by_one_per_node_at_most(
+    pods_each_round: int, filling: range, *, is_read: bool
+) -> None:
+    """Round by round, on all nodes or on all but one that keeps its wide number, while nothing is lowered yet."""
+    nodes, capacity = 4, 120
+    cluster = StatingCluster(capacity, nodes)
+    for _ in range(3):
+        cluster.settle()
+    for _ in range(60):
+        for index in filling:
+            cluster.pods[index] = min(cluster.pods[index] + pods_each_round, cluster.numbers[index] or 0)
+            cluster.state(index)
+        if is_read:
+            cluster.read()
+        for index in range(nodes):
+            cluster.publish(index, may_lower=False)
+        assert sum(each or 0 for each in cluster.numbers) <= cluster.can_have + nodes

@@ -73,6 +73,24 @@ def test_it_is_due_after_a_rest_with_jitter_and_not_too_often() -> None:
 
 @given(st.floats(0, 1))
 def test_a_larger_demand_is_stated_within_seconds_where_pods_request_addresses(chance: float) -> None:
-    state = Restating().seen(5, 100.0, chance)
+    state = Restating().seen(5, 100.0, chance, stated=4)
+    assert state.grown_at is not None
     assert 100.0 + GROWN_SECONDS <= state.grown_at <= 105.0
     assert state.grown_at < state.rested_at
+
+
+def test_a_demand_that_grows_on_is_stated_no_later_than_one_that_rests() -> None:
+    state = Restating().seen(5, 100.0, 0.0, stated=4)
+    for second in range(1, 9):
+        state = state.seen(5 + second, 100.0 + second / 4, 1.0, stated=4)
+    assert state.grown_at == 100.0 + GROWN_SECONDS
+    assert state.rested_since == 102.0
+
+
+def test_a_demand_that_is_no_larger_than_what_was_stated_rests_first() -> None:
+    state = Restating().seen(5, 100.0, 0.0, stated=4).seen(4, 101.0, 0.0, stated=4)
+    assert state.grown_at is None
+    assert state.seen(5, 110.0, 0.0, stated=4).grown_at == 110.0 + GROWN_SECONDS
+    assert (
+        Restating().seen(5, 100.0, 0.0).grown_at is None
+    )  # nothing was stated: it is missing, and written at once

@@ -250,3 +250,12 @@ def test_a_peak_that_lasts_no_time_is_kept_when_it_is_written_at_once() -> None:
     book.change(0, totals(3), at_once=True)
     (day,) = book.of(DAYS)
     assert (day.reserved, day.observed_ms) == (90, 0)
+
+
+def test_of_several_times_with_the_same_peak_a_row_has_the_last() -> None:
+    book = Book()
+    for _ in range(3):
+        book.change(20_000, totals(7))
+    book.change(20_000, totals(3))
+    [day] = book.of(DAYS)
+    assert (day.reserved, day.at_ms) == (7, MIDNIGHT + 60_000)

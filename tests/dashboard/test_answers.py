@@ -74,7 +74,7 @@ FULL = SubnetRecord(name="pods", capacity=253, reserved=253, free=0, idle=12)
             SubnetRecord(name="pods", free=9),
             Health(leader=LEADS),
             "being granted",
-            "is owed 3",
+            "within seconds",
         ),
         (
             NodeRecord(name="a", subnets=("pods",)),
@@ -102,14 +102,20 @@ FULL = SubnetRecord(name="pods", capacity=253, reserved=253, free=0, idle=12)
     ],
 )
 async def test_a_pod_waits_for_the_first_obstacle_on_the_way_of_its_address(
-    node: NodeRecord | None, subnet: SubnetRecord, health: Health, reason: str, words: str
+    *,
+    node: NodeRecord | None,
+    subnet: SubnetRecord,
+    health: Health,
+    reason: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     drawn = DrawnCluster()
     await drawn.pod("web", "a")
     await drawn.pod("has-one", "a", "10.1.0.9")
     await drawn.pod("on-the-host", "a", host_network=True)
     state = PageState(ABOUT, StoppedClock())
-    state.health = health
+    monkeypatch.setattr(PageState, "health", health)
     state.subnets["pods"] = subnet
     if node is not None:
         state.nodes["a"] = node

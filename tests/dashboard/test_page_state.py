@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from msgspec.structs import replace
 
 from dashboard.pages import ABOUT, Browser, truth
 from examples import examples
@@ -12,8 +13,15 @@ from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.statement import Statement, request_at
 from podtide.dashboard.address_map import CellState
 from podtide.dashboard.page_state import PageState
+from podtide.dashboard.records import ThresholdsRecord
 from podtide.resources.base import ObjectMeta
-from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce, SubnetCidr
+from podtide.resources.cluster_subnet import (
+    ClusterSubnet,
+    ClusterSubnetStatus,
+    ScalerInForce,
+    SubnetCidr,
+    ThresholdsInForce,
+)
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, WAITING_PODS_ANNOTATION
 from podtide.resources.node import Node
@@ -100,6 +108,22 @@ def subnet(*, batch: int = 16, reserved: int = 0, exhausted: bool = False) -> Cl
             scaler=ScalerInForce(batch=batch, buffer=0.5, top=16),
         ),
     )
+
+
+def shown_thresholds(state: PageState) -> ThresholdsRecord | None:
+    state.publish()
+    return state.subnets["pods"].thresholds
+
+
+def test_thresholds_are_those_that_the_clustersubnet_shows_in_force_else_the_controllers() -> None:
+    told = subnet()
+    in_force = replace(told.status, thresholds=ThresholdsInForce(lower=0.6, upper=0.75))
+    for default, expected in ((None, None), (Thresholds(), ThresholdsRecord(lower=0.8, upper=0.9))):
+        state = PageState(ABOUT, StoppedClock(), thresholds=default)
+        state.note_subnet(None, told)
+        assert shown_thresholds(state) == expected
+        state.note_subnet(told, replace(told, status=in_force))
+        assert shown_thresholds(state) == ThresholdsRecord(lower=0.6, upper=0.75)
 
 
 def test_a_nodes_record_has_what_it_stated_holds_and_gives_back() -> None:

@@ -11,7 +11,7 @@ from node_bench.cluster import ClusterSpec, NodeCluster
 from node_bench.node import Node
 from node_bench.podtide_installation import PODTIDE, wait_until
 from nodes.audit import agreed, processes_of
-from podtide.cli.exit_status import ExitStatus
+from podtide.cli.shell.exit_status import ExitStatus
 
 CLUSTER = ClusterSpec()
 LONG_SECONDS = 300

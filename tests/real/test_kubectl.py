@@ -8,7 +8,7 @@ import yaml
 from click.testing import CliRunner
 
 from control_plane.cluster import ControlPlane
-from podtide.cli.crds import crds as podtide_crds
+from podtide.cli.installation.crds import crds as podtide_crds
 
 OBJECTS = """
 apiVersion: acn.azure.com/v1alpha
@@ -38,11 +38,12 @@ status:
 ---
 apiVersion: whereabouts.cni.cncf.io/v1alpha1
 kind: IPPool
-metadata: {name: storage-node-1}
+metadata: {name: storage-node-1, annotations: {podtide.io/node: node-1}}
 spec:
   range: 10.20.0.0/24
   allocations:
     "5": {id: 0a1b, podref: default/web, ifname: net1}
+status: {used: 1, capacity: 254}
 ---
 apiVersion: whereabouts.cni.cncf.io/v1alpha1
 kind: OverlappingRangeIPReservation
@@ -156,6 +157,15 @@ def test_node_slice_pools_show_how_many_slices_are_left(control_plane: ControlPl
     assert without_age(table(control_plane, "nodeslicepools", "-n", populated)) == [
         ["NAME", "RANGE", "SLICE SIZE", "ASSIGNED", "TOTAL"],
         ["storage", "10.20.0.0/16", "/24", "1", "256"],
+    ]
+
+
+def test_ip_pools_show_how_many_of_their_addresses_are_used(
+    control_plane: ControlPlane, populated: str
+) -> None:
+    assert without_age(table(control_plane, "ippools", "-n", populated)) == [
+        ["NAME", "RANGE", "USED", "CAPACITY", "NODE"],
+        ["storage-node-1", "10.20.0.0/24", "1", "254", "node-1"],
     ]
 
 

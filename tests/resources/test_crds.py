@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from jsonschema import Draft4Validator, FormatChecker
 
-from podtide.cli.crds import crds as command
+from podtide.cli.installation.crds import crds as command
 from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState

@@ -104,6 +104,15 @@ async def test_the_tide_rises_is_given_back_and_goes_out() -> None:
     assert summary.peak_reserved > summary.capacity * 9 // 10
 
 
+async def test_pods_that_come_faster_than_the_controller_looks_still_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine, or told at high speed: more pods than addresses would wait for ever."""
+    monkeypatch.setattr("podtide.simulation.demo.tide._POD_EVERY_SECONDS", 0.0001)
+    outcome, _ = await played("tide")
+    assert outcome.is_clean, outcome.failure
+
+
 async def test_a_burst_is_one_request_and_its_ebb_another() -> None:
     outcome, listener = await played("burst")
     assert outcome.is_clean, outcome.failure

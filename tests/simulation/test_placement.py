@@ -8,7 +8,8 @@ import pytest
 from msgspec import structs
 
 from podtide.core.subnet.placement import LOWER_EVERY_SECONDS
-from podtide.resources.metadata_keys import IPV4_RESOURCE, NO_ADDRESSES_TAINT
+from podtide.resources.cluster_subnet import ClusterSubnet
+from podtide.resources.metadata_keys import IPV4_RESOURCE, NO_ADDRESSES_TAINT, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod
 from podtide.resources.quantity import read_count
@@ -24,6 +25,7 @@ from podtide.simulation.world.scheduled_pods import start_scheduler
 from podtide.simulation.world.world import World
 
 NODES = 3
+LARGEST_BATCH = 16
 AN_HOUR = 3600.0
 INSUFFICIENT = f"0/{NODES} nodes are available: {NODES} Insufficient {IPV4_RESOURCE}."
 
@@ -111,6 +113,30 @@ async def test_in_a_burst_of_more_pods_than_fit_no_more_than_one_per_node_hangs(
         await world.pass_time(60)
         assert len(await pods_without_address(world)) <= NODES
         assert len(await unbound(world)) >= 20 - NODES
+
+
+@pytest.mark.parametrize("choice", list(NodeChoice))
+@pytest.mark.parametrize(("at_once", "every_seconds"), [(280, 1), (20, 3)])
+async def test_at_the_largest_batch_no_more_than_one_per_node_hangs_of_a_burst_that_fills_the_subnet(
+    choice: NodeChoice, at_once: int, every_seconds: float
+) -> None:
+    """There a node's pods are known to a batch, and nodes that are to be lowered publish too much for half a minute."""
+    nodes = 4
+    async with scheduled_world("10.0.0.0/24", nodes=nodes, choice=choice) as world:
+        fit, most = await pods_that_fit(world), 0
+        scaler = (await world.cluster.get(ClusterSubnet, SUBNET, SYSTEM_NAMESPACE)).status.scaler
+        assert scaler is not None
+        assert scaler.batch == scaler.top == LARGEST_BATCH
+        for _ in range(280 // at_once):
+            await world.workload.add_unbound_pods(at_once)
+            for _ in range(round(every_seconds)):
+                await world.pass_time(1)
+                most = max(most, sum(number or 0 for number in (await published(world)).values()))
+        await world.until(lambda: world.running_pods() == fit, within=30)
+        await world.pass_time(60)
+        assert most <= fit + nodes
+        assert len(await pods_without_address(world)) <= nodes
+        assert await unsettled_placement([world]) == []
 
 
 async def test_pods_within_a_batch_use_up_the_room_of_nodes_and_others_follow_within_seconds() -> None:

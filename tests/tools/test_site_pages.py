@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 import yaml
+from mkdocs.exceptions import PluginError
 
+from diagrams import DIAGRAM, PICTURES, all_diagrams, picture_of
 from repository_files import ROOT
-from site_pages import linked_files, place_in_repository, place_on_site, relative, with_links
+from site_pages import (
+    linked_files,
+    place_in_repository,
+    place_on_site,
+    relative,
+    with_links,
+    with_pictures,
+)
 
 PARTS = ["Tutorial", "How-to", "Reference", "Explanation"]
 
@@ -54,6 +63,33 @@ def test_what_a_page_links_to_comes_along() -> None:
     assert "plugin/PROTOCOL.md" in linked_files((ROOT / "docs" / "plugin.md").read_text(), "docs/plugin.md")
 
 
+def test_every_diagram_has_its_picture_and_every_picture_its_diagram() -> None:
+    """If this fails, run `make diagrams`."""
+    pictures = {f"{PICTURES}/{path.name}" for path in (ROOT / PICTURES).iterdir()}
+    assert pictures == set(all_diagrams())
+
+
+def test_a_picture_is_drawn_without_text_of_html_which_not_every_viewer_shows() -> None:
+    for path in (ROOT / PICTURES).iterdir():
+        drawn = path.read_text()
+        assert drawn.startswith("<svg ")
+        assert "<foreignObject" not in drawn
+        assert not re.search(r"(?:href|src|url\()=?[\"']?https?:", drawn)
+
+
+def test_a_diagram_is_shown_as_its_picture_with_the_heading_above_it() -> None:
+    source = DIAGRAM.findall((ROOT / "docs" / "plugin.md").read_text())[0]
+    page = f"# One\n\n## Two\n\n```mermaid\n{source}```\n"
+    assert with_pictures(page, "design/rules.md") == (
+        f"# One\n\n## Two\n\n![Diagram: Two](../{picture_of(source).removeprefix('docs/')})\n"
+    )
+
+
+def test_a_diagram_without_a_picture_stops_the_build() -> None:
+    with pytest.raises(PluginError, match=r"agent\.md: a diagram has no picture: run `make diagrams`"):
+        with_pictures("```mermaid\nflowchart TD\n  new\n```", "agent.md")
+
+
 class Site:
     """A copy of what the site is made of, to be broken."""
 
@@ -90,6 +126,14 @@ def test_the_site_builds_and_no_page_names_a_script_a_style_or_a_picture_elsewhe
     assert len(pages) > 30
     fetched = re.compile(r"<(?:script|img|link|iframe)\b[^>]*(?:src|href)=\"?(https?:)?//")
     assert [page.name for page in pages if fetched.search(page.read_text())] == []
+    # For an element of this class the theme would have the reader's browser fetch Mermaid.
+    assert [page.name for page in pages if re.search(r"class=\"?mermaid", page.read_text())] == []
+    shown = {
+        name
+        for page in pages
+        for name in re.findall(r'src="?[./]*images/diagrams/([0-9a-f]+\.svg)', page.read_text())
+    }
+    assert shown == {Path(picture).name for picture in all_diagrams()}
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Search for every mutant anew: `make mutants`. With --pin, keep the seeds for tests/simulation/test_mutants.py and docs.
 
-Seeds begin at a number made from the time, so every search is another one; those that are kept begin at 1. Exit 1 if a
+A mutant that names a test is tried on that. Seeds begin at a number made from the time, so every search is another one; those that are kept begin at 1. Exit 1 if a
 mutant was not found, or if a seed failed with podtide as it is: then there is something to mend first.
 """
 
@@ -8,11 +8,14 @@ import argparse
 import sys
 import time
 
+from msgspec import structs
+
 from mutants.breaking import snapshot
 from mutants.catalogue import MUTANTS, Mutant
 from mutants.pins import Pin, read_pins, write_pins
 from mutants.searching import Search, search, size_for
 from mutants.table import PAGE, table, with_table
+from mutants.testing import fails
 from mutants.trial import Trial
 
 
@@ -26,7 +29,12 @@ def main() -> int:
         "--seeds", type=int, default=200, help="how many seeds to try for each (default: 200)"
     )
     parser.add_argument("--pin", action="store_true", help="keep the seeds that found something")
+    parser.add_argument(
+        "--by-calls", action="store_true", help="judge runs by the kubelets' calls alone; nothing is kept"
+    )
     given = parser.parse_args()
+    if given.pin and given.by_calls:
+        parser.error("--pin keeps what runs find with all their checks: give it without --by-calls")
     for name in given.names:
         if name not in by_name:
             parser.error(f"there is no mutant {name}: give some of {', '.join(by_name)}")
@@ -34,9 +42,13 @@ def main() -> int:
     is_good = True
     with snapshot() as package:
         for name in given.names or by_name:
-            result = search(
-                by_name[name], range(first, first + given.seeds), size_for(by_name[name]), package
-            )
+            if test := by_name[name].test:
+                is_found = fails(by_name[name], (test,), package)
+                print(f"{name:32}{test if is_found else 'NOT FOUND'}", flush=True)
+                is_good = is_good and is_found
+                continue
+            size = structs.replace(size_for(by_name[name]), by_calls=given.by_calls)
+            result = search(by_name[name], range(first, first + given.seeds), size, package)
             tell(by_name[name], result)
             is_good = is_good and result.found is not None and not result.unsound
             if given.pin and result.found is not None:

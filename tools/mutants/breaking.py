@@ -24,9 +24,13 @@ def snapshot() -> Iterator[Path]:
 
 def break_copy(mutant: Mutant, package: Path, directory: Path) -> None:
     """Put `podtide` with the mutant's line into a directory, to be found there by PYTHONPATH."""
+    copy_with(mutant.file, broken(mutant, (package / mutant.file).read_text()), package, directory)
+
+
+def copy_with(file: str, source: str, package: Path, directory: Path) -> None:
+    """Put `podtide` with another content of one file into a directory."""
     copytree(package, directory / PACKAGE.name)
-    path = directory / "podtide" / mutant.file
-    path.write_text(broken(mutant, path.read_text()))
+    (directory / PACKAGE.name / file).write_text(source)
 
 
 def broken(mutant: Mutant, source: str) -> str:

@@ -1,7 +1,8 @@
 """The mutants: each is one line of production code, changed so that a rule of docs/design no longer holds.
 
 Most rules are here because somebody's IPAM broke them once. No mutant has a scenario of its own: `podtide simulate
---faults all` has to come upon it by chance, within 200 seeds.
+--faults all` has to come upon it by chance, within 200 seeds. Some rules count only after minutes in which a Node goes
+unnoticed, which short runs seldom have: these mutants name the test that finds them instead.
 """
 
 from msgspec import Struct
@@ -22,6 +23,8 @@ class Mutant(Struct, frozen=True, kw_only=True):
     """How many secondary networks a run has that can find it."""
     placement: bool = False
     """Whether only a run with a scheduler can find it."""
+    test: str = ""
+    """The test that finds it, where seeds do not; "" where they do."""
 
 
 MUTANTS = (
@@ -93,7 +96,7 @@ MUTANTS = (
         file="agent/request/node_config.py",
         old="return tuple(dict.fromkeys(network.subnet for network in networks if network.subnet))",
         new="return tuple(dict.fromkeys(network.container.id for network in networks if network.subnet))",
-        why="nodes go by the state of another subnet than their own",
+        why="nodes use the state of another subnet than their own",
     ),
     Mutant(
         name="naming-not-journaled",
@@ -111,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         name="grant-outside-the-subnet",
-        file="allocator/store/supply.py",
+        file="allocator/store/tables/supply.py",
         old="self._set(chunk, self._subnet.layout.mask(chunk))",
         new="self._set(chunk, WHOLE)",
         why="the gateway and what else is not for pods is granted",
@@ -213,5 +216,53 @@ MUTANTS = (
         new="return len(self._using) - self._requested",
         why="pods that outlived their Node are deducted from what the next one publishes, which did not count them",
         placement=True,
+    ),
+    Mutant(
+        name="waiting-add-served-out-of-contact",
+        file="agent/api/address_service.py",
+        old="if self._waiting and self._readiness.is_complete and self._readiness.is_in_contact:",
+        new="if self._waiting and self._readiness.is_complete:",
+        why="an ADD that waits is served by an agent whose Node may be gone",
+        test="tests/agent/test_out_of_contact.py::test_an_add_that_waits_is_not_served_while_the_agent_is_out_of_contact",
+    ),
+    Mutant(
+        name="contact-by-any-watch",
+        file="agent/request/readiness.py",
+        old="return self._configs.silent_seconds() < self._contact_timeout_seconds",
+        new="return min(self._pods.silent_seconds(), self._configs.silent_seconds()) < self._contact_timeout_seconds",
+        why="a watch of pods proves contact while the one that would show the Node's removal is dead",
+        test="tests/agent/test_out_of_contact.py::test_contact_is_that_of_the_watch_that_shows_a_removal_whatever_other_watches_hear",
+    ),
+    Mutant(
+        name="uid-confirmed-once",
+        file="agent/request/config_follower.py",
+        old="if identity != self._confirmed:",
+        new="if self._confirmed is None:",
+        why="whose NodeNetworkConfig it is is read for the first one only",
+        test="tests/agent/test_belonging.py::test_a_config_that_becomes_another_nodes_is_not_gone_by_though_its_first_owner_was_confirmed",
+    ),
+    Mutant(
+        name="sweep-by-name",
+        file="controller/nodes/sweep.py",
+        old="present = frozenset(node.metadata.uid for node in self._cache.items())",
+        new="present = frozenset(uid for uid in known if any(node.metadata.name == known[uid] for node in self._cache.items()))",
+        why="what an earlier Node left is not found at the start of a term if another one has its name",
+        test="tests/controller/test_nodes.py::test_what_an_earlier_node_of_a_present_name_left_is_found_at_the_start_by_its_uid",
+    ),
+    Mutant(
+        name="withdrawn-before-settled",
+        file="agent/request/config_follower.py",
+        old="if is_settled(config):",
+        new="if networks:",
+        why="a network container that the controller has not answered for yet is withdrawn",
+        test="tests/agent/test_belonging.py::test_a_container_that_the_controller_has_not_answered_for_yet_is_not_withdrawn",
+    ),
+    Mutant(
+        name="earlier-sandbox-forgotten",
+        file="core/networks/allocations.py",
+        old="earlier=tuple(others[-_MOST_EARLIER:]),",
+        new="earlier=(),",
+        why="the DEL of a late ADD frees what it took over from the pod's living sandbox",
+        networks=4,
     ),
 )

@@ -58,14 +58,23 @@ def run_until_failure(
         source = package.parent if mutant is None else Path(directory)
         if mutant is not None:
             break_copy(mutant, package, source)
-        told = subprocess.run(
-            [sys.executable, "-m", worker.__name__, *_arguments(seeds, size)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(_TOOLS)))},
-            stdout=subprocess.PIPE,
-            check=True,
-        )
+        return run_in(source, seeds, size)
+
+
+def run_in(
+    source: Path, seeds: Iterable[int], size: Size, timeout_seconds: float | None = None
+) -> list[Trial]:
+    """Run seeds with the `podtide` that is in a directory, up to the first that fails."""
+    told = subprocess.run(
+        [sys.executable, "-m", worker.__name__, *_arguments(seeds, size)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(_TOOLS)))},
+        stdout=subprocess.PIPE,
+        timeout=timeout_seconds,
+        check=True,
+    )
     return [msgspec.json.decode(line, type=Trial) for line in told.stdout.splitlines()]
 
 
 def _arguments(seeds: Iterable[int], size: Size) -> Iterator[str]:
-    return map(str, (size.nodes, size.trouble_seconds, size.networks, int(size.placement), *seeds))
+    options = size.nodes, size.trouble_seconds, size.networks, int(size.placement), int(size.by_calls)
+    return map(str, (*options, *seeds))

@@ -17,7 +17,11 @@ _ENDED = re.compile(r"(?P<program>agent|controller)\S* (\S+ )?ended by (?P<error
 def table(mutants: Iterable[Mutant], pins: Mapping[str, Pin]) -> str:
     """The lines of the table."""
     lines = ["| Mutant | What its line does | In | Seed | Found by |", "|---|---|---|---|---|"]
-    lines += [_row(mutant, pins[mutant.name]) for mutant in mutants if mutant.name in pins]
+    for mutant in mutants:
+        if mutant.test:
+            lines.append(_row_of_test(mutant))
+        elif mutant.name in pins:
+            lines.append(_row(mutant, pins[mutant.name]))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -38,6 +42,10 @@ def _row(mutant: Mutant, pin: Pin) -> str:
     )
     seed = f"{pin.seed} (`{options}`)" if options else str(pin.seed)
     return f"| {mutant.name} | {mutant.why} | `{mutant.file}` | {seed} | {_found_by(pin.finding)} |"
+
+
+def _row_of_test(mutant: Mutant) -> str:
+    return f"| {mutant.name} | {mutant.why} | `{mutant.file}` | none | `{mutant.test}` |"
 
 
 def _found_by(finding: str) -> str:

@@ -18,3 +18,5 @@ class Size(Struct, frozen=True, order=True):
     trouble_seconds: float = 120.0
     networks: int = 0
     placement: bool = False
+    by_calls: bool = False
+    """Whether a run is judged by the kubelets' calls alone."""

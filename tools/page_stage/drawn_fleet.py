@@ -19,7 +19,13 @@ from podtide.controller.grant_condition import GRANTED
 from podtide.core.subnet.scaler import DEFAULT_MAX_IPS, Scaler
 from podtide.core.subnet.statement import Statement, request_at
 from podtide.resources.base import ObjectMeta
-from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerInForce, SubnetCidr
+from podtide.resources.cluster_subnet import (
+    ClusterSubnet,
+    ClusterSubnetStatus,
+    ScalerInForce,
+    SubnetCidr,
+    ThresholdsInForce,
+)
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.metadata_keys import STATEMENT_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
@@ -39,6 +45,10 @@ MANAGER = "drawn"
 THEN = "2026-11-05T12:00:00Z"
 _BATCH = 4
 _BUFFER = Fraction(1, 2)
+_GONE = 0.06
+"""The part of places from which a node has left: a map without gaps is not one of a cluster that lived."""
+_RELEASING = 0.05
+"""The part of nodes that give addresses back."""
 _KEPT_BACK = 3
 """The network's own address, the gateway and the last one."""
 
@@ -123,11 +133,16 @@ async def _draw(cluster: EmbeddedCluster, subnet: DrawnSubnet) -> None:
     network = IPv4Network(subnet.cidr)
     gateway = network.network_address + 1
     following = int(gateway) + 1
+    reserved = 0
     for number in range(subnet.nodes):
         statement = _statement(subnet.pods + chance.randint(-3, 3))
         name = f"{subnet.name}-{number:04}"
-        await _draw_node(cluster, name, subnet, statement, IPv4Address(following))
-        following += statement.request + 1
+        if chance.random() < _GONE:
+            following += statement.request + 1  # a node was here, and has left
+        releasing = chance.randint(2, 8) if chance.random() < _RELEASING else 0
+        await _draw_node(cluster, name, subnet, statement, IPv4Address(following), releasing=releasing)
+        following += statement.request + releasing + 1
+        reserved += statement.request + releasing + 1
     made = await cluster.create(
         ClusterSubnet(metadata=ObjectMeta(name=subnet.name, namespace=SYSTEM_NAMESPACE)), manager=MANAGER
     )
@@ -135,14 +150,21 @@ async def _draw(cluster: EmbeddedCluster, subnet: DrawnSubnet) -> None:
         cidr=subnet.cidr,
         cidrs=[SubnetCidr(cidr=subnet.cidr, gateway=str(gateway))],
         capacity=network.num_addresses - _KEPT_BACK,
-        reserved=following - int(gateway) - 1,
+        reserved=reserved,
         scaler=ScalerInForce(batch=_BATCH, buffer=float(_BUFFER), top=_BATCH),
+        thresholds=ThresholdsInForce(lower=0.8, upper=0.9),
     )
     await cluster.replace_status(replace(made, status=status), manager=MANAGER)
 
 
-async def _draw_node(
-    cluster: EmbeddedCluster, name: str, subnet: DrawnSubnet, statement: Statement, primary: IPv4Address
+async def _draw_node(  # noqa: PLR0913 - all that its objects say
+    cluster: EmbeddedCluster,
+    name: str,
+    subnet: DrawnSubnet,
+    statement: Statement,
+    primary: IPv4Address,
+    *,
+    releasing: int,
 ) -> None:
     node = await cluster.create(Node(metadata=ObjectMeta(name=name)), manager=MANAGER)
     made = await cluster.create(
@@ -150,7 +172,13 @@ async def _draw_node(
             metadata=ObjectMeta(
                 name=name, namespace=SYSTEM_NAMESPACE, annotations={STATEMENT_ANNOTATION: render(statement)}
             ),
-            spec=NodeNetworkConfigSpec(requested_ip_count=statement.request),
+            spec=NodeNetworkConfigSpec(
+                requested_ip_count=statement.request,
+                ips_not_in_use=[
+                    f"{name}-{number}"
+                    for number in range(statement.request + 1, statement.request + releasing + 1)
+                ],
+            ),
         ),
         manager=MANAGER,
     )
@@ -162,7 +190,7 @@ async def _draw_node(
         subnet_address_space=subnet.cidr,
         ip_assignments=[
             IPAssignment(name=f"{name}-{number}", ip=str(primary + number))
-            for number in range(1, statement.request + 1)
+            for number in range(1, statement.request + releasing + 1)
         ],
         version=1,
     )
@@ -171,11 +199,11 @@ async def _draw_node(
         status=ConditionStatus.TRUE,
         last_transition_time=THEN,
         reason="Complete",
-        message=f"subnet {subnet.name}: {statement.request} addresses held, {statement.request} asked for",
+        message=f"subnet {subnet.name}: {len(held.ip_assignments)} addresses held, {statement.request} asked for",
         observed_generation=made.metadata.generation,
     )
     status = NodeNetworkConfigStatus(
-        assigned_ip_count=statement.request,
+        assigned_ip_count=len(held.ip_assignments),
         status=ConfigStatus.UPDATED,
         network_containers=[held],
         conditions=[granted],

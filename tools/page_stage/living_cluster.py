@@ -33,7 +33,7 @@ from podtide.runtime.logging import make_logger
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.demo.real_world import defaults_for, rules_for
 from podtide.simulation.demo.stage import ship_released_lease
-from podtide.simulation.nodes.network_definitions import definitions
+from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.stage import Stage
 from podtide.simulation.world.embedded_world import NETWORK, SUBNET, options_for
 from podtide.simulation.world.world import World
@@ -46,10 +46,12 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
 
     cidr: str = "10.1.0.0/24"
     nodes: Sequence[str] = ("node-1", "node-2", "node-3")
-    networks: int = 0
+    networks: Sequence[Definition] = ()
     """Secondary networks."""
     speed: float = 1.0
     """How much shorter than in the demonstration the programs wait."""
+    is_recorded: bool = True
+    """Whether its use is written down from the start, or only once `record` is called."""
 
 
 class _Opened(Struct):
@@ -57,6 +59,7 @@ class _Opened(Struct):
     allocator: DatabaseAllocator
     service_url: str
     service: AsyncExitStack
+    is_recorded: asyncio.Event
 
 
 class LivingCluster:
@@ -108,6 +111,10 @@ class LivingCluster:
         """Wait until every pod has its address."""
         self._thread.call(self._world.until(self._stage.all_served, within=PATIENCE_SECONDS))
 
+    def record(self) -> None:
+        """Write down from now on how subnets are used."""
+        self._thread.call(self._record())
+
     def add_subnet(self, name: str, cidr: str) -> None:
         """Define another subnet at the allocator."""
         spec = SubnetSpec(network=NETWORK, name=name, cidrs=(cidr,))
@@ -124,6 +131,9 @@ class LivingCluster:
     def start_allocator(self) -> None:
         """Let the allocator answer again, where it did."""
         self._thread.call(_serve(self._thread.opened))
+
+    async def _record(self) -> None:
+        self._thread.opened.is_recorded.set()
 
     async def _forget(self, subnet: str) -> None:
         async def is_left() -> bool:
@@ -166,26 +176,29 @@ class LivingCluster:
                 allocator,
                 options_for((plan.cidr,)),
                 defaults=defaults_for(plan.speed),
-                networks=definitions(plan.networks, nodes=len(plan.nodes)),
+                networks=tuple(plan.networks),
                 clock=clock,
                 seed=1,
                 log=log,
             ) as world:
-                opened = _Opened(Stage(world), allocator, "", service)
+                opened = _Opened(Stage(world), allocator, "", service, asyncio.Event())
                 await _serve(opened)
                 await world.define_networks()
                 await ship_released_lease(world)
                 world.start_controller(elected=True)
                 for name in plan.nodes:
                     await world.add_node(name)
-                sampling = asyncio.create_task(_sample(allocator))
+                sampling = asyncio.create_task(_sample(allocator, opened.is_recorded))
+                if plan.is_recorded:
+                    opened.is_recorded.set()
                 yield opened
                 sampling.cancel()
         cluster.close()
 
 
-async def _sample(allocator: DatabaseAllocator) -> None:
+async def _sample(allocator: DatabaseAllocator, is_recorded: asyncio.Event) -> None:
     """Write down how subnets are used, as the allocator's program does."""
+    await is_recorded.wait()
     while True:
         await allocator.sample()
         await asyncio.sleep(1)

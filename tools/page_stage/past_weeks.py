@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from podtide.allocator.containers import Wish
 from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
-from podtide.allocator.subnets import SubnetSpec
+from podtide.allocator.subnets import SubnetInForce, SubnetSpec
 from podtide.core.subnet.statement import StatedDemand
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.world.embedded_world import NETWORK, SUBNET
@@ -24,6 +24,7 @@ _HOURS = 24
 _STEP_SECONDS = 4 * 3600
 _NODES = 4
 _CLUSTER = "earlier"
+_BATCH = 16
 _WEEKEND = (5, 6)
 _THURSDAY = 3
 """The day of the week on which Unix time begins."""
@@ -61,6 +62,8 @@ async def _write(database: str, past: PastWeeks, until: float) -> None:
     rules = StoreRules(cooldown_seconds=0, quarantine_seconds=0)
     async with await open_allocator(database, clock=clock, rules=rules, migrate=True) as allocator:
         await allocator.add_subnet(SubnetSpec(network=NETWORK, name=SUBNET, cidrs=(past.cidr,)))
+        in_force = SubnetInForce(batch=_BATCH, buffer="0.5", top=_BATCH)
+        await allocator.put_in_force(NETWORK, SUBNET, in_force)
         held: dict[str, tuple[str, ...]] = dict.fromkeys(
             (f"{_CLUSTER}-{number}" for number in range(_NODES)), ()
         )
@@ -70,9 +73,9 @@ async def _write(database: str, past: PastWeeks, until: float) -> None:
             each = 0 if is_over else max(1, round(level / _NODES) - 1)
             for node, names in tuple(held.items()):
                 held[node] = await _hold(allocator, node, each, generation, names)
-            await allocator.sample()
             if is_over:
-                break
+                break  # and what is empty now is not written down
+            await allocator.sample()
             clock.now += _STEP_SECONDS
         for node in held:
             await allocator.delete_container(node, cluster=_CLUSTER)
@@ -93,7 +96,7 @@ async def _hold(
             generation=generation,
             count=count,
             release=held[count:],
-            stated=StatedDemand(batch=16, low=count, high=count, demand=count),
+            stated=StatedDemand(batch=_BATCH, low=count, high=count, demand=count),
         )
     )
     return tuple(address.name for address in container.addresses)

@@ -16,6 +16,7 @@ from reference.markdown import Undescribed, code, described, table
 
 _AGENT = {
     "POST /cni": "a call of the plugin; on the socket alone",
+    "POST /addresses/release": "free an address by hand, as `podtide release --agent-socket` asks for it; on the socket alone",
     "POST /network/requestipconfigs": "ADD, as Azure CNS words it: one address of each family",
     "POST /network/requestipconfig": "the same for older clients; refused on a node whose pods get two addresses",
     "POST /network/releaseipconfigs": "DEL, as Azure CNS words it",
@@ -40,7 +41,7 @@ def page() -> Iterator[str]:
     yield from _allocator(asyncio.run(_openapi()))
     yield "## The agent"
     yield ""
-    yield "On its unix socket, and on the loopback port of Azure CNS without `/cni`. The controller's and the agent's `--metrics-listen` have the last three alone. [The node agent](../agent.md) explains them, and the plugin's own calls are in its [protocol](../../plugin/PROTOCOL.md)."
+    yield "On its unix socket, and on the loopback port of Azure CNS without the first two. The controller's and the agent's `--metrics-listen` have the last three alone. [The node agent](../agent.md) explains them, and the plugin's own calls are in its [protocol](../../plugin/PROTOCOL.md)."
     yield ""
     yield from table(("Path", "What it is"), _agent())
 

@@ -19,23 +19,23 @@ EVENTS = {
         "RunsOutSoon": "Warning. The day on which all addresses are reserved is within `runs_out_warning`.",
     },
     "NodeNetworkConfig": {
-        "AddressesMoved": "The machine was registered anew as another Node, and what it had before was moved to it.",
-        "AddressesLost": "Warning. Some of what it had was granted to others already: the agent's log names the pods to delete.",
-        "AddressHeldTwice": "Warning. Two nodes reported the same address to an allocator whose store went back.",
-        "ServedByAnotherProgram": "Warning. Another program serves this object, and the controller leaves it alone.",
+        "AddressesMoved": "The machine was registered again as another Node, and its earlier addresses were moved to it.",
+        "AddressesLost": "Warning. Some of its earlier addresses had been granted to other nodes: the agent's log names the pods to delete.",
+        "AddressHeldTwice": "Warning. Two nodes reported the same address to an allocator whose database was restored.",
+        "ServedByAnotherProgram": "Warning. Another program serves this object, and the controller does not change it.",
     },
     "Node": {
-        "AddressesQuarantined": "Addresses of a removed Node rest before they are granted again.",
-        "QuarantineHeld": "Warning. They are held until the machine returns or is booted, or a person ends it (`podtide quarantine end`).",
+        "AddressesQuarantined": "Addresses of a removed Node are in quarantine before they can be granted again.",
+        "QuarantineHeld": "Warning. They stay in quarantine until the machine returns or is rebooted, or a person ends it (`podtide quarantine end`).",
     },
     "Lease podtide-controller": {
         "ControllerRefused": "Warning. The allocator does not let this controller act for its cluster.",
-        "RetirementHeld": "Warning. Many Nodes seem deleted at once: their addresses wait for a second look.",
+        "RetirementHeld": "Warning. Many Nodes seem deleted at once: their addresses are freed only after a second check.",
     },
     "NetworkAttachmentDefinition": {
         "InvalidConfig": "Warning. The definition's configuration cannot be used; the message says why.",
         "Disagreement": "Warning. Definitions of one network state different ranges or slices; the message says which is in force.",
-        "NameTaken": "Warning. The NodeSlicePool of that name is another network's: choose another `network_name`.",
+        "NameTaken": "Warning. The NodeSlicePool of that name belongs to another network: choose another `network_name`.",
     },
 }
 """Those that are written with a reason of their own, by the object that they are on."""
@@ -43,44 +43,44 @@ EVENTS = {
 CONDITIONS = {
     "NodeNetworkConfig": {
         "Granted": {
-            "Complete": "True. The node has all it asked for.",
-            "SubnetShort": "Part was granted; the rest comes as other nodes give back.",
+            "Complete": "True. The node has everything it requested.",
+            "SubnetShort": "Part was granted; the rest follows when other nodes give addresses back.",
             "SubnetFull": "A new node, and not even a primary address is left.",
-            "AllocatorUnavailable": "The allocator does not answer; it is asked again.",
-            "AllocatorRecovering": "The allocator's store went back; it grants again when every cluster has reported.",
-            "AnotherCluster": "The cluster's name at the allocator is another cluster's.",
+            "AllocatorUnavailable": "The allocator does not answer; the controller retries.",
+            "AllocatorRecovering": "The allocator's database was restored; it grants again when every cluster has reported.",
+            "AnotherCluster": "The cluster's name at the allocator belongs to another cluster.",
             "NoSuchSubnet": "The label or option names a subnet that the allocator does not have.",
             "NotAllowed": "The controller's token is not one of this cluster.",
-            "StaleWish": "The allocator was told of a newer request; it is read afresh and asked again.",
-            "Refused": "The allocator refuses the request; the message has its words.",
+            "StaleWish": "The allocator has seen a newer request; the controller reads the object again and retries.",
+            "Refused": "The allocator refuses the request; the message has its error.",
         },
         "Placed": {
             "AsStated": "True. The node's addresses are in the subnet that is stated.",
             "InAnotherSubnet": "Label or option name another subnet than the one the node's addresses are in.",
         },
         "Confirmed": {
-            "AskedByAgent": "True. What the status shows is what the allocator had after the agent asked."
+            "AskedByAgent": "True. The status shows the allocator's state from after the agent asked for confirmation."
         },
         "FormerAddresses": {
-            "InQuarantine": "True. Addresses of a former Node of this name rest.",
-            "Settled": "Nothing of a former Node is left.",
+            "InQuarantine": "True. Addresses of an earlier Node of this name are in quarantine.",
+            "Settled": "No address of an earlier Node is left.",
         },
     },
     "ClusterSubnet": {
         "OverrideAccepted": {
-            "NoOverride": "True. The spec states nothing: the controller's settings are asked for.",
-            "Accepted": "True. What the spec states is asked for.",
-            "Refused": "It cannot be asked for; what was asked for before still is.",
+            "NoOverride": "True. The spec is empty: the controller's settings are the bounds.",
+            "Accepted": "True. The spec is used as bounds.",
+            "Refused": "The spec is invalid; the previous bounds stay.",
         },
         "BatchAsConfigured": {
-            "AsConfigured": "True. The largest batch that this cluster asks for is in force.",
+            "AsConfigured": "True. The largest batch that this cluster allows is in force.",
             "SubnetShort": "A smaller one is in force, because no larger one is known to fit.",
             "Starved": "Batch 1 and buffer 0: nodes are owed addresses and none was left.",
             "AnotherCluster": "Another cluster of the subnet allows less.",
         },
         "AllocatorReachable": {
             "Answering": "True. The allocator answers again.",
-            "AllocatorUnavailable": "The allocator does not answer: the numbers are from before.",
+            "AllocatorUnavailable": "The allocator does not answer: the numbers are old.",
         },
         "RunsOut": {
             "Soon": "True. All addresses are reserved within `runs_out_warning`.",
@@ -89,11 +89,11 @@ CONDITIONS = {
             "NotWithinAYear": "They are not within a year.",
         },
         "Full": {
-            "NoAddresses": "True. No address can be had, even if nodes keep none in reserve. Only with [placement](../placement.md).",
-            "AddressesAvailable": "Addresses can be had for more pods.",
+            "NoAddresses": "True. No address is available, even if nodes keep none free.",
+            "AddressesAvailable": "Addresses are available for more pods.",
         },
         "AllNodesPublish": {
-            "Covered": "True. Every schedulable node publishes for how many pods it has addresses. Only with [placement](../placement.md).",
+            "Covered": "True. Every schedulable node publishes how many pods it has addresses for. Only with [placement](../placement.md).",
             "NodesWithoutAddresses": "Some do not; the message names them.",
         },
     },
@@ -101,7 +101,7 @@ CONDITIONS = {
         "Accepted": {
             "AsStated": "True. The range is cut as it is stated.",
             "Disagreement": "Two definitions of the network state different things.",
-            "WouldMoveLiveSlices": "What is stated would move slices that pods use.",
+            "WouldMoveLiveSlices": "The stated range or slice size would move slices that pods use.",
         },
         "Served": {
             "EveryNode": "True. Every node has a slice.",

@@ -21,6 +21,7 @@ from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.pool.cns_state import CnsStateFile
 from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.leak_collector import LeakCollector
+from podtide.agent.pool.manual_release import ManualReleases
 from podtide.agent.pool.pods import pod_on_node
 from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import Addresses
@@ -157,6 +158,15 @@ class NodeAgent:
             add_wait_seconds=runtime.settings.add_wait_seconds,
             clock=runtime.clock,
         )
+        self.manual_releases = ManualReleases(
+            cluster,
+            node_name,
+            self._journaled,
+            delete=self._service.delete,
+            grace_seconds=runtime.settings.leak_grace_seconds,
+            runtime=runtime,
+        )
+        """What people ask to be freed."""
         self._pods.add_handler(self._pod_changed)
 
     @property

@@ -1,6 +1,8 @@
 """The command line: one module or package per command, and the only place that puts programs together.
 
-A command is imported when it is used, so `podtide --help` costs no more than click itself.
+Commands that run until a signal stops them are in `programs`, those that come and go with an installation in
+`installation`. What commands share is in `options`, `connections`, `output` and `observed`; `shell` is what makes them
+one program. A command is imported when it is used, so `podtide --help` costs no more than click itself.
 """
 
 import sys
@@ -8,9 +10,9 @@ import sys
 import click
 
 from podtide import __version__
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.lazy_group import LazyGroup
-from podtide.cli.program_name import complete_variable, shown_name
+from podtide.cli.shell.exit_status import ExitStatus
+from podtide.cli.shell.lazy_group import LazyGroup
+from podtide.cli.shell.program_name import complete_variable, shown_name
 from podtide.core.errors import FixError, PodtideError
 
 _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
@@ -21,11 +23,11 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
     cls=LazyGroup,
     lazy={
         "agent": (
-            "podtide.cli.agent:agent",
+            "podtide.cli.programs.agent:agent",
             "Run the agent of a node: keep its pool of addresses, and answer the CNI plugin.",
         ),
         "allocator": (
-            "podtide.cli.allocator.command:allocator",
+            "podtide.cli.programs.allocator.command:allocator",
             "Serve the subnets in a database over HTTP.",
         ),
         "check": (
@@ -33,24 +35,24 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "Check that no address is given twice, nothing is lost, and all counts add up.",
         ),
         "cluster": (
-            "podtide.cli.cluster:cluster",
+            "podtide.cli.programs.cluster:cluster",
             "Serve a small cluster of our own over HTTP, as a Kubernetes API server would.",
         ),
         "completion": (
-            "podtide.cli.completion:completion",
+            "podtide.cli.shell.completion:completion",
             "Print the script by which a shell completes commands, options, and names of nodes, subnets and networks.",
         ),
         "controller": (
-            "podtide.cli.controller:controller",
+            "podtide.cli.programs.controller:controller",
             "Run the request controller of a cluster: turn nodes' requests into addresses.",
         ),
-        "crds": ("podtide.cli.crds:crds", "Print the CustomResourceDefinitions podtide needs."),
+        "crds": ("podtide.cli.installation.crds:crds", "Print the CustomResourceDefinitions podtide needs."),
         "dashboard": (
-            "podtide.cli.dashboard:dashboard",
+            "podtide.cli.programs.dashboard:dashboard",
             "Serve a live page of a cluster until Ctrl-C: subnets, maps, nodes, decisions, health.",
         ),
         "demo": (
-            "podtide.cli.demo:demo",
+            "podtide.cli.programs.demo:demo",
             "Show podtide at work: a whole cluster in one process, told as a story.",
         ),
         "explain": (
@@ -66,7 +68,7 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "Show whose an address is: its subnet, node and pod, its state, since when, and its past.",
         ),
         "migrate": (
-            "podtide.cli.migrate.command:migrate",
+            "podtide.cli.installation.migrate.command:migrate",
             "Show and do what lets podtide take over from another program.",
         ),
         "network": (
@@ -110,14 +112,17 @@ _RENAMED_OPTIONS = {"--server": "--allocator", "--min-free": "--buffer"}
             "Show how full the subnets are and how the nodes do, worst first.",
         ),
         "uninstall": (
-            "podtide.cli.uninstall.command:uninstall",
+            "podtide.cli.installation.uninstall.command:uninstall",
             "Remove podtide from a cluster: from its nodes, and every object of it.",
         ),
         "uninstall-cni": (
-            "podtide.cli.uninstall_cni:uninstall_cni",
+            "podtide.cli.installation.uninstall_cni:uninstall_cni",
             "Remove what the agent installed on this node: the network, the plugin, and the bridge if it has one.",
         ),
-        "wait": ("podtide.cli.wait:wait", "Do nothing until SIGTERM or SIGINT, and then end at once."),
+        "wait": (
+            "podtide.cli.programs.wait:wait",
+            "Do nothing until SIGTERM or SIGINT, and then end at once.",
+        ),
         "why": ("podtide.cli.why.command:why", "Explain why a pod has its address, or has none."),
     },
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -160,7 +165,7 @@ def _words(error: click.UsageError) -> str:
         new = _RENAMED_OPTIONS.get(error.option_name)
         if any(new in option.opts for option in error.ctx.command.params):
             return f"{error.message} It is called {new} now."
-    words = error.format_message()
+    words = " ".join(error.format_message().split())
     return words if words.endswith((".", "?", "!")) else f"{words}."
 
 

@@ -7,12 +7,21 @@ import click
 from podtide.allocator.pages import every_container, every_quarantined
 from podtide.allocator.port import AdministeredAllocator, Allocator
 from podtide.allocator.quarantine import Quarantined
-from podtide.cli.allocator.cluster import known_cluster
-from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.output import counted, objects_option, output_option, show, table, table_width
-from podtide.cli.program import log_option
-from podtide.cli.screen_width import fitted
+from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options
+from podtide.cli.output.formats import (
+    counted,
+    objects_option,
+    output_option,
+    rendered,
+    show,
+    table,
+    table_width,
+)
+from podtide.cli.output.screen_width import fitted
+from podtide.cli.output.watching import Watching, print_answer, watch_options
+from podtide.cli.programs.allocator.cluster import known_cluster
+from podtide.cli.programs.running import log_option
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster
 from podtide.core.errors import FixError, InvalidInput
@@ -53,14 +62,22 @@ def quarantine() -> None:
 @click.option("--cluster", default="", metavar="NAME", help="Only addresses of this cluster's nodes.")
 @click.option("--node", default="", metavar="NAME", help="Only addresses of nodes of this name.")
 @allocator_options
+@watch_options
 @objects_option
-def list_quarantined(*, cluster: str, node: str, location: AllocatorLocation, output: str) -> None:
+def list_quarantined(
+    *, cluster: str, node: str, location: AllocatorLocation, watching: Watching | None, output: str
+) -> None:
     """List what is in quarantine, and until when."""
-    left = location.ask(lambda allocator: read_quarantined(allocator, cluster=cluster, node=node))
-    width = table_width(output)
-    rows = [_COLUMNS, *(_row(each, in_short=width is not None) for each in left)]
-    lines = table(fitted(rows, width, dispensable=("CONTAINER",)))
-    show(output, left, lines, (address for each in left for address in each.addresses))
+
+    async def look() -> str:
+        async with location.allocator() as allocator:
+            left = await read_quarantined(allocator, cluster=cluster, node=node)
+        width = table_width(output)
+        rows = [_COLUMNS, *(_row(each, in_short=width is not None) for each in left)]
+        lines = table(fitted(rows, width, dispensable=("CONTAINER",)))
+        return rendered(output, left, lines, (address for each in left for address in each.addresses))
+
+    print_answer(look, watching)
 
 
 @quarantine.command("end")

@@ -8,8 +8,9 @@ from textwrap import wrap
 import click
 import msgspec
 
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.output import counted, is_document, output_option, show, table
+from podtide.cli.output.formats import counted, is_document, output_option, show, table
+from podtide.cli.shell.exit_status import ExitStatus
+from podtide.cli.shell.known_names import complete_scenarios
 from podtide.core.errors import InvalidInput
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
 from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
@@ -72,6 +73,7 @@ def _list_of_faults() -> str:
 @click.option(
     "--scenario",
     metavar="NAME|FILE",
+    shell_complete=complete_scenarios,
     help="Play this scenario instead, by its name or its file, and check what it expects.",
 )
 @output_option

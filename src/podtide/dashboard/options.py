@@ -18,5 +18,5 @@ class PageOptions(Struct, frozen=True, kw_only=True):
     """The cluster's name, for people."""
     networks_namespace: str
     thresholds: Thresholds | None = None
-    """Those of the controller's settings, where these are known."""
+    """Those of the controller's settings: for clusters without ClusterSubnets, which show what is in force."""
     demo: bool = False

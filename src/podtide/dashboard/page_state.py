@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from enum import Enum
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from podtide.allocator.quarantine import Quarantined
 from podtide.allocator.subnets import Subnet
-from podtide.controller.leadership import NEVER_LED, leader_in
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.dashboard.address_map import BLOCK_BITS, CellState, SubnetMap
-from podtide.dashboard.agent_silence import AgentSilence
 from podtide.dashboard.change_log import ChangeLog, Key
+from podtide.dashboard.cluster_health import ClusterHealth
+from podtide.dashboard.decision_notes import DecisionNotes
 from podtide.dashboard.decisions import (
     DecisionDraft,
     config_decisions,
@@ -31,7 +31,6 @@ from podtide.dashboard.records import (
     MOST_DECISIONS,
     DecisionRecord,
     Health,
-    LeaderHealth,
     NodeRecord,
     PageChange,
     PageCluster,
@@ -48,10 +47,6 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.timestamps import to_time
 from podtide.runtime.clock import Clock
 
-_DECISIONS_AT_ONCE = 25
-"""So many are noted of what is published together: a restart of all nodes would push everything else out."""
-_RENEWED_EVERY_SECONDS = 10.0
-"""A leader renews its Lease every two seconds. The page learns of it this often, or all clients would be written to."""
 _MOST_CHANGE_TIMES = 1 << 16
 """Of so many addresses it is known when they last changed."""
 _SPARE_OWNERS = 1_000
@@ -85,7 +80,6 @@ class PageState:
         self.cluster = cluster
         self.nodes: dict[str, NodeRecord] = {}
         self.subnets: dict[str, SubnetRecord] = {}
-        self.health = Health()
         self.maps: dict[str, SubnetMap] = {}
         self.stated_pods = 0
         """The sum of stated demand, over nodes."""
@@ -104,13 +98,8 @@ class PageState:
         self._changed_at: dict[tuple[str, int], float] = {}
         self._dirty: set[str] = set()
         """Subnets whose record is to be made anew."""
-        self._silence = AgentSilence()
-        self._lease: Lease | None = None
-        self._is_lease_read = False
-        self._shown_renewal = 0.0
-        self._is_health_due = True
-        self._decisions = 0
-        self._decisions_now = 0
+        self._health = ClusterHealth()
+        self._decisions = DecisionNotes(clock, self._log.note)
         self._last_encoded: EncodedEvent | None = None
         self._encoded_since = -1
 
@@ -123,11 +112,11 @@ class PageState:
             is_new = name not in self._node_objects
             self._node_objects[name] = new
             if is_new and not is_first:
-                self._note(DecisionDraft("node", node_subject(name), f"node {name} has joined"))
+                self._decisions.note(DecisionDraft("node", node_subject(name), f"node {name} has joined"))
         else:
             self._node_objects.pop(name, None)
             if old is not None:
-                self._note(DecisionDraft("node", node_subject(name), f"node {name} is gone"))
+                self._decisions.note(DecisionDraft("node", node_subject(name), f"node {name} is gone"))
         self._renew_node(name)
 
     def note_config(
@@ -142,7 +131,7 @@ class PageState:
         holding = holding_of(new)
         self._replace_holding(name, holding, is_first=is_first)
         if new is not None and holding.shares:
-            self._silence.note(
+            self._health.agents.note(
                 name,
                 (share.subnet for share in holding.shares),
                 holding.batch,
@@ -150,11 +139,11 @@ class PageState:
                 now=self._clock.wall(),
             )
         else:
-            self._silence.forget(name)
-        self._is_health_due = True
+            self._health.agents.forget(name)
+        self._health.is_due = True
         if old is not None and new is not None:
             for draft in config_decisions(old, new):
-                self._note(draft)
+                self._decisions.note(draft)
         self._renew_node(name)
 
     def note_subnet(self, old: ClusterSubnet | None, new: ClusterSubnet | None) -> None:
@@ -163,11 +152,11 @@ class PageState:
         source = self._source(name)
         source.subnet = new
         scaler = new.status.scaler if new else None
-        self._silence.put_in_force(name, scaler.batch if scaler else None, self._clock.wall())
+        self._health.agents.put_in_force(name, scaler.batch if scaler else None, self._clock.wall())
         if old is not None and new is not None:
             for draft in subnet_decisions(old, new, thresholds_of(source, self._default_thresholds)):
-                self._note(draft)
-        self._is_health_due = True
+                self._decisions.note(draft)
+        self._health.is_due = True
         self._dirty.add(name)
 
     def note_subnet_state(self, old: ClusterSubnetState | None, new: ClusterSubnetState | None) -> None:
@@ -178,22 +167,21 @@ class PageState:
         source.state = new
         if source.subnet is None and old is not None and before != after:
             words = "is exhausted" if after else "is not exhausted any more"
-            self._note(DecisionDraft("exhausted", subnet_subject(name), f"subnet {name} {words}"))
+            self._decisions.note(DecisionDraft("exhausted", subnet_subject(name), f"subnet {name} {words}"))
         self._dirty.add(name)
 
     def note_lease(self, old: Lease | None, new: Lease | None) -> None:
         """The leader's Lease."""
-        self._lease, self._is_lease_read = new, True
-        self._is_health_due = True
+        self._health.note_lease(new)
         if old is not None and new is not None:
             before, after = old.spec.holder_identity, new.spec.holder_identity
             if before != after:
                 words = f"{after} leads" if after else f"{before} gave up the lead"
-                self._note(DecisionDraft("leader", "", words))
+                self._decisions.note(DecisionDraft("leader", "", words))
 
     def note_lease_read(self) -> None:
         """The Lease was looked for, whether it is there or not."""
-        self._is_lease_read = self._is_health_due = True
+        self._health.note_lease_read()
 
     # Programs that were asked
 
@@ -207,7 +195,7 @@ class PageState:
             if there != source.at_allocator:
                 source.at_allocator = there
                 self._dirty.add(name)
-        self._set_health(structs.replace(self.health, allocator=health))
+        self._health.note_allocator(health)
 
     def note_quarantine(self, quarantined: Iterable[Quarantined]) -> None:
         """Everything that is in quarantine now."""
@@ -239,9 +227,14 @@ class PageState:
 
     def note_api(self, health: PartHealth) -> None:
         """Whether the API server answers."""
-        self._set_health(structs.replace(self.health, api=health))
+        self._health.note_api(health)
 
     # What is asked of it
+
+    @property
+    def health(self) -> Health:
+        """Whether the programs do their part, as it is published."""
+        return self._health.shown
 
     def owner_name(self, number: int) -> str:
         """The node behind a number of the map."""
@@ -267,13 +260,13 @@ class PageState:
         return there.network if there else None
 
     def thresholds(self, subnet: str) -> Thresholds | None:
-        """T and T of a subnet."""
+        """The thresholds t and T of a subnet."""
         source = self._sources.get(subnet)
         return thresholds_of(source, self._default_thresholds) if source else None
 
     def is_due(self) -> bool:
         """Whether there is something to publish."""
-        return self._log.is_open or bool(self._dirty) or self._is_health_due
+        return self._log.is_open or bool(self._dirty) or self._health.is_due
 
     @property
     def sequence(self) -> int:
@@ -285,18 +278,14 @@ class PageState:
         for name in sorted(self._dirty):
             self._renew_subnet(name)
         self._dirty.clear()
-        if self._is_health_due:
-            self._is_health_due = False
-            self._renew_health()
-        if self._decisions_now > _DECISIONS_AT_ONCE:
-            more = self._decisions_now - _DECISIONS_AT_ONCE
-            self._put_decision(DecisionDraft("more", "", f"and {more} more at the same time"))
-        self._decisions_now = 0
+        if self._health.is_due and self._health.renew(self._clock.wall()):
+            self._log.record(_HEALTH)
+        self._decisions.end_round()
         return self._log.publish()
 
     def renew_health(self) -> None:
         """Look anew at what changes by time alone: a Lease that is not renewed, an agent that does not answer."""
-        self._is_health_due = True
+        self._health.is_due = True
 
     def snapshot(self) -> PageSnapshot:
         """Everything, as it is published."""
@@ -455,57 +444,6 @@ class PageState:
         if record != self.subnets.get(name):
             self.subnets[name] = record
             self._log.record(key)
-
-    # Health and decisions
-
-    def _renew_health(self) -> None:
-        now = self._clock.wall()
-        self._set_health(
-            structs.replace(self.health, leader=self._leader(now), agents=self._silence.health(now))
-        )
-
-    def _leader(self, now: float) -> LeaderHealth:
-        before = self.health.leader
-        if self._lease is None:
-            return LeaderHealth(message=NEVER_LED.obstacle) if self._is_lease_read else before
-        spec = self._lease.spec
-        obstacle = leader_in(spec, now).obstacle
-        leader = LeaderHealth(
-            holder=spec.holder_identity or None,
-            since=spec.acquire_time,
-            renewed=spec.renew_time,
-            ok=not obstacle,
-            message=obstacle,
-        )
-        same = structs.replace(leader, renewed=before.renewed) == before
-        if same and now - self._shown_renewal < _RENEWED_EVERY_SECONDS:
-            return before
-        self._shown_renewal = now
-        return leader
-
-    def _set_health(self, health: Health) -> None:
-        if health != self.health:
-            self.health = health
-            self._log.record(_HEALTH)
-
-    def _note(self, draft: DecisionDraft) -> None:
-        self._decisions_now += 1
-        if self._decisions_now <= _DECISIONS_AT_ONCE:
-            self._put_decision(draft)
-
-    def _put_decision(self, draft: DecisionDraft) -> None:
-        self._decisions += 1
-        self._log.note(
-            DecisionRecord(
-                id=self._decisions,
-                time=to_time(self._clock.wall()),
-                kind=draft.kind,
-                subject=draft.subject,
-                text=draft.text,
-                terms=draft.terms,
-                formula=draft.formula,
-            )
-        )
 
 
 def _name(

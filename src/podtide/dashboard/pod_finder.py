@@ -41,8 +41,8 @@ class BriefPod(Struct, frozen=True, gc=False):
     addresses: tuple[str, ...]
     needs_address: bool
     created: str | None
-    requests_address: bool
-    """Whether it requests an address as a resource, so that the scheduler counts it."""
+    address_resources: tuple[str, ...]
+    """The resources for addresses that it requests, so that the scheduler counts them."""
 
     @property
     def key(self) -> str:
@@ -146,5 +146,7 @@ def _brief(pod: Pod) -> BriefPod:
         addresses=shown_addresses(pod),
         needs_address=pod_on_node(pod).needs_address,
         created=pod.metadata.creation_timestamp,
-        requests_address=any(addresses_requested(pod, each) for each in (IPV4_RESOURCE, IPV6_RESOURCE)),
+        address_resources=tuple(
+            each for each in (IPV4_RESOURCE, IPV6_RESOURCE) if addresses_requested(pod, each)
+        ),
     )

@@ -25,6 +25,7 @@ from podtide.allocator.port import Allocator
 from podtide.cluster.port import Cluster
 from podtide.dashboard.address_answers import AddressAnswers
 from podtide.dashboard.answers import PageNode, PageRefusal, bad_question
+from podtide.dashboard.compression import GZIP, StreamCompression, compress, takes_gzip
 from podtide.dashboard.feed import PageFeed
 from podtide.dashboard.history_answers import HistoryAnswers
 from podtide.dashboard.network_answers import NetworkAnswers
@@ -132,6 +133,8 @@ class PageServer:
             )
         if not response.prepared:
             _add_headers(response, request)
+            if isinstance(response, web.Response) and request.path.startswith(_API):
+                compress(request, response)
         return response
 
     def _check(self, request: web.Request) -> None:
@@ -176,6 +179,7 @@ class PageServer:
     async def _send(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: "text/event-stream"})
         _add_headers(response, request)
+        packed = StreamCompression(request, response)
         await response.prepare(request)
         seen = self._seen(request.headers.get("Last-Event-ID", ""))
         state = self._feed.state
@@ -186,10 +190,10 @@ class PageServer:
                 event = state.event_since(seen)
                 if event is not None:
                     seen = event.sequence
-                    await response.write(_lines(self._epoch, event))
+                    await response.write(packed.whole(_lines(self._epoch, event)))
                     continue
                 if not await self._changed():
-                    await response.write(b": alive\n\n")
+                    await response.write(packed.whole(b": alive\n\n"))
         except ConnectionError:
             pass  # the page was closed
         return response
@@ -293,7 +297,10 @@ def _file_response(file: PageFile, request: web.Request) -> web.Response:
     headers = {hdrs.ETAG: file.etag, hdrs.CACHE_CONTROL: "no-cache"}
     if request.headers.get(hdrs.IF_NONE_MATCH) == file.etag:
         return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
-    return web.Response(body=file.body, headers={**headers, hdrs.CONTENT_TYPE: file.content_type})
+    headers |= {hdrs.CONTENT_TYPE: file.content_type, hdrs.VARY: hdrs.ACCEPT_ENCODING}
+    if file.gzipped is not None and takes_gzip(request):
+        return web.Response(body=file.gzipped, headers={**headers, hdrs.CONTENT_ENCODING: GZIP})
+    return web.Response(body=file.body, headers=headers)
 
 
 def _add_headers(response: web.StreamResponse, request: web.Request) -> None:

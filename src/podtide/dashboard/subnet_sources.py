@@ -11,7 +11,6 @@ from msgspec import Struct
 from podtide.allocator.subnets import Subnet
 from podtide.controller.placement.full_condition import FULL
 from podtide.controller.subnets.runs_out import run_out_in
-from podtide.core.errors import InvalidThresholds
 from podtide.core.exact import exact
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.dashboard.address_map import MapRange, map_range
@@ -123,14 +122,9 @@ class SubnetSources(Struct):
 
 
 def thresholds_of(source: SubnetSources, default: Thresholds | None) -> Thresholds | None:
-    """T and T: a person's override, else those of the controller's settings, where they are known."""
-    override = source.subnet.spec.scaler.thresholds if source.subnet else None
-    if override is None:
-        return default
-    try:
-        return Thresholds(exact(override.lower), exact(override.upper))
-    except InvalidThresholds:
-        return default  # the controller refuses it too
+    """The thresholds t and T in force, by the ClusterSubnet; where there is none, those of the controller's settings, if known."""
+    in_force = source.subnet.status.thresholds if source.subnet else None
+    return default if in_force is None else Thresholds(exact(in_force.lower), exact(in_force.upper))
 
 
 def subnet_record(source: SubnetSources, thresholds: Thresholds | None, family: int) -> SubnetRecord:

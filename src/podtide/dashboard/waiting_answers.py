@@ -1,10 +1,11 @@
 """Pods that wait for an address: looked up now, with why and what would help, by the records of their nodes and subnets.
 
 The obstacles are looked for in the order in which an address travels: the node, its pool, the leader, the allocator, the
-subnet, the agent. The first one found is told; `podtide why` has the whole chain of one pod.
+subnet, the agent. The first one found is told, in the words of `podtide why`, which has the whole chain of one pod.
 """
 
 from podtide.cluster.port import ClusterError
+from podtide.controller import wait_reasons
 from podtide.dashboard.answers import WaitingAnswer, WaitingPod, away
 from podtide.dashboard.page_state import PageState
 from podtide.dashboard.pod_finder import BriefPod, PodFinder
@@ -35,15 +36,10 @@ def _waiting_pod(state: PageState, pod: BriefPod) -> WaitingPod:
 
 def _obstacle(state: PageState, pod: BriefPod) -> tuple[str, str]:
     if not pod.node:
-        if pod.requests_address:
-            return "no node", (
-                "the scheduler has to find it a node that publishes addresses: if its Events say that there are not enough, pods "
-                "have to end or the subnet has to grow"
-            )
-        return "no node", "the scheduler has to find it a node; nothing asks for its address before that"
+        return "no node", wait_reasons.no_node(pod.address_resources)
     node = state.nodes.get(pod.node)
     if node is None:
-        return "node gone", f"node {pod.node} is gone: Kubernetes removes its pods"
+        return "node gone", wait_reasons.node_gone(pod.node)
     if not node.subnets:
         return "no container", node.message or f"node {node.name} has no network container yet"
     return _on_its_way(state, node)
@@ -51,9 +47,8 @@ def _obstacle(state: PageState, pod: BriefPod) -> tuple[str, str]:
 
 def _on_its_way(state: PageState, node: NodeRecord) -> tuple[str, str]:
     if node.free is not None and node.free > 0 and node.free >= node.waiting:
-        return "address ready", (
-            f"node {node.name} has {node.free} free: the next call of the CNI plugin takes one; if this lasts, see the kubelet's log there"
-        )
+        ready = wait_reasons.plugin_takes_one(node.name, node.free, max(1, node.waiting))
+        return "address ready", f"{ready}; if this lasts, see the kubelet's log there"
     return _not_granted(state, node) if node.owed else _not_asked_for(state, node)
 
 
@@ -61,12 +56,11 @@ def _not_granted(state: PageState, node: NodeRecord) -> tuple[str, str]:
     if not state.health.leader.ok:
         return "no leader", state.health.leader.message
     if state.health.allocator.ok is False:
-        return (
-            "allocator away",
-            f"nothing is granted until the allocator answers: {state.health.allocator.message}",
-        )
+        return "allocator away", wait_reasons.allocator_away(state.health.allocator.message)
     full = [found for name in node.subnets if (found := state.subnets.get(name)) and found.free == 0]
-    return _full(full[0]) if full else ("being granted", _granting(node))
+    if full:
+        return "subnet full", _full(full[0], state.network_of(full[0].name) or "NETWORK")
+    return "being granted", node.message or wait_reasons.about_to_be_granted()
 
 
 def _not_asked_for(state: PageState, node: NodeRecord) -> tuple[str, str]:
@@ -74,24 +68,16 @@ def _not_asked_for(state: PageState, node: NodeRecord) -> tuple[str, str]:
     if silent is not None:
         return "agent silent", silent.message
     if node.demand is not None and node.request and node.request < node.demand:
-        return "node full", (
-            f"node {node.name} has {node.demand} pods and may hold {node.request} addresses: raise max_ips, or move pods to other nodes"
-        )
-    return "being asked for", (
-        f"the agent on node {node.name} asks within a second; if this lasts, `podtide why` tells the whole chain"
-    )
+        return "node full", wait_reasons.node_at_its_maximum(node.name, node.request, node.demand)
+    asking = wait_reasons.about_to_be_asked_for(node.name)
+    return "being asked for", f"{asking}; if this lasts, `podtide why` tells the whole chain"
 
 
-def _full(subnet: SubnetRecord) -> tuple[str, str]:
-    idle = f", {subnet.idle} idle on nodes" if subnet.idle else ""
-    rest = f" and {subnet.quarantined} in quarantine" if subnet.quarantined else ""
-    return "subnet full", (
-        f"all {subnet.capacity} addresses of subnet {subnet.name} are reserved{idle}{rest}: grow it with `podtide subnet grow`, or end pods"
-    )
-
-
-def _granting(node: NodeRecord) -> str:
-    return (
-        node.message
-        or f"node {node.name} is owed {node.owed}: the request controller grants them within seconds"
-    )
+def _full(subnet: SubnetRecord, network: str) -> str:
+    parts = []
+    if subnet.idle is not None:
+        parts.append(f"{subnet.idle or 'none'} idle on nodes")
+    if subnet.quarantined:
+        parts.append(f"{subnet.quarantined} in quarantine")
+    grow = f"podtide subnet grow {network} {subnet.name} CIDR"
+    return wait_reasons.subnet_full(subnet.name, subnet.capacity, parts, grow)

@@ -94,6 +94,15 @@ class ScalerInForce(Part, frozen=True, kw_only=True):
     ] = None
 
 
+class ThresholdsInForce(Part, frozen=True, kw_only=True):
+    """t and T: of all clusters that share the subnet, the pair with the smallest T."""
+
+    lower: Annotated[
+        PartOfCapacity, Meta(description="Below this part of the capacity the subnet is at ease.")
+    ]
+    upper: Annotated[PartOfCapacity, Meta(description="Above this part of the capacity the subnet runs low.")]
+
+
 class ClusterSubnetSpec(Part, frozen=True, kw_only=True):
     """What people want of the subnet's pools."""
 
@@ -147,6 +156,7 @@ class ClusterSubnetStatus(Part, frozen=True, kw_only=True):
         ),
     ] = ""
     scaler: ScalerInForce | None = None
+    thresholds: ThresholdsInForce | None = None
     conditions: Conditions = field(default_factory=list)
 
 

@@ -24,7 +24,8 @@ SUBNET_V6_LABEL = "podtide.io/subnet-v6"
 """On a Node: the subnet of its pods' second address, for dual stack; without it, the controller's default, if any."""
 
 WAITING_PODS_ANNOTATION = "podtide.io/waiting-pods"
-"""On a NodeNetworkConfig: how many pods of the node have no address. Nodes with more of them are served first."""
+"""On a NodeNetworkConfig: how many pods of the node have no address. Nodes with more of them are served first. It is kept right
+while the subnet owes the node addresses, which is when it is read: a write of its own after that would have no reader."""
 
 STATEMENT_ANNOTATION = "podtide.io/statement"
 """On a NodeNetworkConfig: what its request was computed from, as JSON (see `podtide.core.subnet.statement`)."""

@@ -138,6 +138,8 @@ class Trace:
         """Whether entries are kept, or only passed to the listeners, to save memory with thousands of nodes."""
         self.listeners: list[Callable[[Entry], None]] = []
         """Called with every entry."""
+        self.move_listeners: list[Callable[[PoolMove], None]] = []
+        """Called with every move of an address."""
         self._moves: list[tuple[int, PoolMove]] = []
         """Each with the number of entries there were before it."""
         self._marked_at = 0
@@ -151,9 +153,11 @@ class Trace:
             listener(entry)
 
     def note_move(self, move: PoolMove) -> None:
-        """Add a move of an address. Listeners are not called: it is not an entry."""
+        """Add a move of an address. The listeners of entries are not called: it is none."""
         if self.is_kept:
             self._moves.append((len(self.entries), move))
+        for listener in self.move_listeners:
+            listener(move)
 
     def with_moves(self) -> Iterator[Entry | PoolMove]:
         """All entries and moves, in order."""

@@ -11,7 +11,7 @@ from podtide.agent.port import NoAddress
 from podtide.cluster.port import Conflict, NotFound, Unavailable
 from podtide.core.errors import InvalidConfig, RangeFull
 from podtide.resources.base import ObjectMeta, Resource
-from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
+from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec, IPPoolStatus
 from podtide.resources.lease import Lease
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_slice_pool import (
@@ -25,6 +25,15 @@ from podtide.runtime.settings import Settings
 POOL = "10.0.0.0-24"
 WIDE = {"range": "10.0.0.0/22"}
 UNGUARDED = CLASSIC | {"enable_overlapping_ranges": False}
+
+
+async def test_a_shared_pool_counts_what_all_nodes_have_of_it() -> None:
+    bench = Bench()
+    async with bench.machine("node-a") as one, bench.machine("node-b") as other:
+        await one.add("a1", WIDE)
+        await other.add("b1", WIDE)
+    pool = await bench.cluster.get(IPPool, "10.0.0.0-22", SYSTEM_NAMESPACE)
+    assert pool.status == IPPoolStatus(used=2, capacity=1022)
 
 
 @pytest.mark.parametrize("guarded", [True, False])

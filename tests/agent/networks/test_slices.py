@@ -12,7 +12,7 @@ from podtide.cluster.port import Conflict, Unavailable
 from podtide.core.errors import RangeFull
 from podtide.core.networks import pool_copy
 from podtide.core.networks.pool_copy import PoolTooLarge
-from podtide.resources.ip_pool import IPAllocation, IPPool
+from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolStatus
 from podtide.resources.metadata_keys import NODE_UID_ANNOTATION, SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 
@@ -48,6 +48,29 @@ async def test_what_is_written_says_who_has_the_address() -> None:
     entry = IPAllocation(id="c1", podref="default/web", ifname="net1", pod_uid="uid-1", configuration="mynet")
     assert await bench.pool(POOL) == {"1": entry}
     assert await bench.reserved() == {"blue-10.0.3.1": "default/web"}
+
+
+async def test_a_pool_says_how_many_of_its_addresses_are_used_in_the_write_that_changes_them() -> None:
+    bench = Bench()
+    await bench.cut(SLICED, "10.0.3.0/24")
+    async with bench.machine() as node:
+        for sandbox in ("c1", "c2"):
+            await node.add(sandbox, SLICED)
+        pool = await bench.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE)
+        assert pool.status == IPPoolStatus(used=2, capacity=254)
+        await node.delete("c1", SLICED)
+        pool = await bench.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE)
+        assert pool.status == IPPoolStatus(used=1, capacity=254)
+
+
+async def test_a_pools_capacity_is_what_pods_may_have_of_the_slice() -> None:
+    narrow = SLICED | {"exclude": ["10.0.3.0/25"]}
+    bench = Bench()
+    await bench.cut(narrow, "10.0.3.0/24")
+    async with bench.machine() as node:
+        await node.add("c1", narrow)
+        pool = await bench.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE)
+        assert pool.status == IPPoolStatus(used=1, capacity=127)
 
 
 async def test_forty_adds_at_once_share_a_write_and_so_do_forty_dels() -> None:

@@ -5,7 +5,8 @@ import os
 import sys
 from multiprocessing.context import ForkServerProcess
 
-from podtide.cli import allocator, main
+from podtide.cli import main
+from podtide.cli.programs import allocator
 
 PRELOADED = (__name__, allocator.__name__)
 

@@ -11,7 +11,7 @@ from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import spec, wish
 from podtide.allocator.errors import StoreRecovering
 from podtide.allocator.store import DatabaseAllocator
-from podtide.allocator.store.mark import MarkFile
+from podtide.allocator.store.drivers.mark import MarkFile
 from podtide.allocator.terms import TermClaim
 
 CLAIM = TermClaim(cluster="east", cluster_uid="uid", holder="one")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from podtide.allocator.store.group_commit import GroupCommit
+from podtide.allocator.store.drivers.group_commit import GroupCommit
 
 
 class Recorder:

@@ -14,7 +14,7 @@ from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import spec, wish
 from podtide.allocator.errors import NoSuchContainer, StaleWish, SubnetFull
 from podtide.allocator.store import DatabaseAllocator, StoreRules, open_allocator
-from podtide.allocator.store.postgresql import connect
+from podtide.allocator.store.drivers.postgresql import connect
 from podtide.resources.timestamps import to_time
 
 ROUNDS = 50

@@ -15,7 +15,7 @@ from allocator.store.databases import DatabaseUnderTest, HandClock
 from allocator.store.wishes import named, spec, wish
 from podtide.allocator.errors import AllocatorUnavailable, SubnetFull
 from podtide.allocator.store import InvalidDatabaseUrl, UnusableDatabase, open_allocator
-from podtide.allocator.store.mark import MarkFile
+from podtide.allocator.store.drivers.mark import MarkFile
 from podtide.allocator.store.migration import SCHEMA
 
 SINCE_0002 = (
@@ -231,6 +231,6 @@ def test_the_schema_this_podtide_knows_is_the_last_migration() -> None:
 
 
 def test_alembic_is_imported_only_when_migrating() -> None:
-    program = "import podtide.allocator.store, podtide.allocator.store.postgresql, sys; print('alembic' in sys.modules)"
+    program = "import podtide.allocator.store, podtide.allocator.store.drivers.postgresql, sys; print('alembic' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert answer.stdout == "False\n"

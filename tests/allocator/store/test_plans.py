@@ -8,7 +8,7 @@ import pytest
 
 from allocator.store.databases import DatabaseUnderTest
 from allocator.store.wishes import named, spec, wish
-from podtide.allocator.store import sqlite
+from podtide.allocator.store.drivers import sqlite
 from podtide.allocator.store.script import Rows, Statement
 from podtide.allocator.subnets import Bounds, SubnetInForce
 from podtide.core.machine_identity import MachineIdentity

@@ -12,7 +12,7 @@ from left_out import leave_out
 from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.errors import AllocatorUnavailable, StoreRecovering
 from podtide.allocator.store import open_allocator
-from podtide.allocator.store.postgresql_servers import one_url_each
+from podtide.allocator.store.drivers.postgresql_servers import one_url_each
 from podtide.allocator.terms import HeldAddress, HeldContainer, TermClaim
 from podtide.runtime.clock import SystemClock
 from postgresql_pair import PostgresqlPair

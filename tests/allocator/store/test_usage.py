@@ -15,7 +15,8 @@ from allocator.store.test_opening import drop_everything, execute
 from allocator.store.wishes import named, spec, wish
 from examples import examples
 from podtide.allocator.containers import AllocatedContainer
-from podtide.allocator.store import DatabaseAllocator, StoreRules, sqlite, subnet_usage
+from podtide.allocator.store import DatabaseAllocator, StoreRules, subnet_usage
+from podtide.allocator.store.drivers import sqlite
 from podtide.allocator.store.script import Many, Query, Rows, Script, Statement
 from podtide.allocator.store.subnet_usage import NoteUsage
 from podtide.allocator.subnets import SubnetUsage, UsageStep

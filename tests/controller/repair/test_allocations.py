@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from controller.repair.world import AT_ONCE, GRACE, PATIENCE, a_world
+from controller.repair.world import AT_ONCE, GRACE, PATIENCE, RepairWorld, a_world
 from podtide.cluster.port import Conflict, Page, R
 from podtide.cluster.term import TermOver
-from podtide.resources.ip_pool import IPPool
+from podtide.resources.ip_pool import IPPool, IPPoolStatus
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod, PodPhase
@@ -393,3 +394,45 @@ async def test_what_others_wrote_into_a_pool_survives() -> None:
         after = await world.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE)
         assert after.metadata.annotations == pool.metadata.annotations
         assert after.spec.range == "10.0.0.0/24"
+
+
+async def counted(world: RepairWorld, used: int | None) -> None:
+    pool = await world.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE)
+    await world.cluster.replace(replace(pool, status=IPPoolStatus(used=used, capacity=254)), manager="agent")
+
+
+async def status(world: RepairWorld) -> IPPoolStatus | None:
+    return (await world.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE)).status
+
+
+@pytest.mark.parametrize("held", [{}, {"1": "ns/web"}])
+async def test_a_count_that_a_patch_of_whereabouts_left_wrong_is_corrected_by_one_pass(
+    held: dict[str, str],
+) -> None:
+    async with a_world() as world:
+        await world.pod("ns/web")
+        await world.pool(POOL, "10.0.0.0/24", held)
+        await counted(world, 7)
+        await world.repair().look()
+        assert await status(world) == IPPoolStatus(used=len(held), capacity=254)
+        assert world.counts.repairs.total() == 0
+
+
+async def test_a_pool_with_a_right_count_or_none_is_not_written() -> None:
+    async with a_world() as world:
+        await world.pod("ns/web")
+        await world.pool(POOL, "10.0.0.0/24", {"1": "ns/web"})
+        await world.repair().look()
+        assert await status(world) is None
+        await counted(world, 1)
+        before = await world.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE)
+        await world.repair().look()
+        assert await world.cluster.get(IPPool, POOL, SYSTEM_NAMESPACE) == before
+
+
+async def test_a_released_address_is_not_counted_any_more() -> None:
+    async with a_world() as world:
+        await world.pool(POOL, "10.0.0.0/24", {"1": "ns/gone"})
+        await counted(world, 1)
+        await world.look_twice()
+        assert await status(world) == IPPoolStatus(used=0, capacity=254)

@@ -48,8 +48,13 @@ def visit(browser: Browser) -> Iterator[Visit]:
         each.close()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser takes seconds to start: a quick run does without."""
+    """A browser takes seconds to start, and so does a cluster of 5,000 nodes: a quick run does without, others start each once.
+
+    The tests of a module share both, and so go to one worker.
+    """
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker("slow")
+            item.add_marker(pytest.mark.xdist_group(f"page-{item.path.stem}"))

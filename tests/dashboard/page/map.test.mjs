@@ -115,9 +115,12 @@ test("a pixel has the bytes red, green, blue, opaque", () => {
   assert.deepEqual([...new Uint8Array(Uint32Array.of(pixel("#0a62a6")).buffer)], [0x0a, 0x62, 0xa6, 255]);
 });
 
-function painted(cells, owners, look) {
-  const layout = layoutFor(1, 920, 1);
-  const pixels = new Uint32Array(layout.width * layout.height);
+const LARGE_CELLS = layoutFor(1, 920, 1);
+const SMALL_CELLS = layoutFor(256, 1100, 1); // 4 pixels: a /16
+const SMALL_WITH_GRID = layoutFor(64, 1700, 1); // 6 pixels
+
+function painted(cells, owners, look, layout) {
+  const pixels = new Uint32Array(layout.width * layout.rows * layout.cell);
   paintBlock(pixels, layout, Uint8Array.from(cells), Uint32Array.from(owners), statePalette("light"), look);
   const middle = Math.floor(layout.cell / 3);
   return (index, dx = middle, dy = middle) => {
@@ -127,26 +130,37 @@ function painted(cells, owners, look) {
 }
 const ALL = { owner: 0, states: 0xffff };
 
-test("a cell has the colour of its state, and is dimmed when another node or state is looked at", () => {
+for (const layout of [LARGE_CELLS, SMALL_CELLS, SMALL_WITH_GRID]) {
+test(`a cell of ${layout.cell} pixels has the colour of its state, and is dimmed when another node or state is looked at`, () => {
   const cells = Array(256).fill(5);
   const owners = cells.map((_, i) => (i < 128 ? 1 : 2));
   const palette = statePalette("light");
-  assert.equal(painted(cells, owners, ALL)(3), palette.fill[5]);
-  const lit = painted(cells, owners, { owner: 2, states: 0xffff });
+  assert.equal(painted(cells, owners, ALL, layout)(3), palette.fill[5]);
+  const lit = painted(cells, owners, { owner: 2, states: 0xffff }, layout);
   assert.equal(lit(3), palette.dim[5]);
   assert.equal(lit(200), palette.fill[5]);
-  assert.equal(painted(cells, owners, { owner: 0, states: 0xffff & ~(1 << 5) })(200), palette.dim[5]);
+  assert.equal(painted(cells, owners, { owner: 0, states: 0xffff & ~(1 << 5) }, layout)(200), palette.dim[5]);
 });
 
-test("a line stands where the neighbour's node is another one, and nowhere else", () => {
+test(`with cells of ${layout.cell} pixels, a line stands where the neighbour's node is another one, and nowhere else`, () => {
   const cells = Array(256).fill(5);
   const owners = cells.map((_, i) => (i < 40 ? 1 : 2));
-  const at = painted(cells, owners, ALL);
+  const at = painted(cells, owners, ALL, layout);
   const { outline, fill } = statePalette("light");
   assert.equal(at(40, 0), outline);
   assert.equal(at(41, 0), fill[5]);
   assert.equal(at(32, 0), fill[5], "a node that goes on in the next row is open there");
 });
+
+test(`an address outside the subnet is not drawn with cells of ${layout.cell} pixels`, () => {
+  const cells = Array(256).fill(5).fill(0, 0, 10);
+  const at = painted(cells, Array(256).fill(0), ALL, layout);
+  const { surface, fill } = statePalette("light");
+  assert.equal(at(9), surface);
+  assert.equal(at(10), fill[5]);
+  assert.equal(at(255), fill[5], "to the last line");
+});
+}
 
 test("each state differs from all others in lightness or mark, so that colour is not needed", () => {
   const lightness = (hex) => [1, 3, 5].reduce((sum, i, k) => sum + parseInt(hex.slice(i, i + 2), 16) * [0.2126, 0.7152, 0.0722][k], 0);

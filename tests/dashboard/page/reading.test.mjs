@@ -73,6 +73,11 @@ test("spans that touch are one", () => {
   assert.deepEqual(spans([0, 5, 10, 15, 20], [0, 2, 5, 0, 1], 5), [[5, 15], [20, 25]]);
 });
 
+test("a span goes on where nothing was written between two rows that have it", () => {
+  assert.deepEqual(spans([0, 5, 30, 35], [0, 5, 5, 0], 5), [[5, 35]]);
+  assert.deepEqual(spans([0, 5, 30, 35], [0, 5, 0, 5], 5), [[5, 10], [35, 40]]);
+});
+
 test("a span ends where the next row says that it is over", () => {
   assert.deepEqual(spans([0, 5, 7], [0, 5, 0], 5), [[5, 7]]);
 });
@@ -84,6 +89,8 @@ test("the last row of the chart is what the stream told", () => {
   assert.ok(["time", "capacity", "demand", "starved"].every((key) => longer[key].length === 4));
   assert.equal(withNow(usage, subnet, 110), usage, "never back in time");
   assert.equal(withNow(usage, { ...subnet, reserved: null }, 112), usage);
+  const seldom = withNow({ ...usage, need: [null, 7, null], exhausted: [0, 0, 0], starved: [0, 0, 0] }, { reserved: 8, capacity: 9, pods: 5, batch: 2, exhausted: true, starved: false }, 112);
+  assert.equal(seldom.need.at(-1), 7, "the last that was read");
 });
 
 test("the chart starts with the first record where that is later than the range", () => {

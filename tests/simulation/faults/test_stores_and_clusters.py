@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from podtide.allocator.store import container_writes, continuity_check, registry
-from podtide.allocator.store.transaction_context import TransactionContext
+from podtide.allocator.store.tables.transaction_context import TransactionContext
 from podtide.controller.nodes import sweep
 from podtide.core.subnet.cluster_identity import ContainerOwner
 from podtide.simulation.run.fault_plan import FaultPlan, PlannedMishap, fault_plan_for

@@ -63,9 +63,9 @@ def test_by_node_every_column_is_a_node() -> None:
         (
             ("hour,pods", "1,7", "0,5", "2,6"),
             (5, 7, 6),
-            "rows are not in the order of time (1 times a row is earlier than the one before): sorted",
+            "1 row out of order: sorted by time",
         ),
-        (("hour,pods", "0,5", "0,5", "1,7"), (5, 7), "1 row that repeat another, dropped"),
+        (("hour,pods", "0,5", "0,5", "1,7"), (5, 7), "1 row written twice: dropped"),
         (
             ("hour,pods", "0,5", "1,7", "2,8", "6,6"),
             (5, 7, 8, 6),

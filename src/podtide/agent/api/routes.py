@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from msgspec import Struct
@@ -31,9 +32,10 @@ from podtide.agent.api.plugin_protocol import (
     encode_answer,
     longest_wait,
 )
+from podtide.agent.pool.manual_release import ManualRelease, ManualReleases, NotInPool
 from podtide.agent.port import Addresses, NotReady
 from podtide.cni.errors import Undecodable
-from podtide.core.errors import InvalidInput
+from podtide.core.errors import InvalidInput, RetryError, StopError
 from podtide.runtime.clock import Clock
 from podtide.runtime.http_port import read_body
 from podtide.runtime.logging import Logger
@@ -50,6 +52,8 @@ class AgentApi(Struct, frozen=True, kw_only=True):
     cns: CnsApi
     metrics: AgentMetrics
     addresses: Addresses
+    manual_releases: ManualReleases | None = None
+    """None on a node without a pool."""
     is_running: Callable[[], bool]
     """Whether the agent's program runs: what /healthz says."""
     clock: Clock
@@ -69,6 +73,7 @@ class Routes:
         application = web.Application(client_max_size=MOST_REQUEST_BYTES, middlewares=[_refuse_undecodable])
         if for_plugin:
             application.router.add_post("/cni", self._cni)
+            application.router.add_post("/addresses/release", self._release_by_hand)
         else:
             application.middlewares.append(only_for_root(self._api.log))
         application.add_routes(
@@ -137,6 +142,23 @@ class Routes:
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
         return _json(self._api.cns.show(await _body(request)))
+
+    # For people
+
+    async def _release_by_hand(self, request: web.Request) -> web.StreamResponse:
+        releases = self._api.manual_releases
+        if releases is None:
+            return web.Response(status=HTTPStatus.NOT_FOUND, text="this node has no pool\n")
+        try:
+            asked = msgspec.json.decode(await _body(request), type=ManualRelease)
+            answer = await releases.release(asked)
+        except NotInPool as error:
+            return web.Response(status=HTTPStatus.NOT_FOUND, text=f"{error}\n")
+        except (InvalidInput, msgspec.DecodeError) as error:
+            return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
+        except (RetryError, StopError) as error:  # such as a disk that is full: nothing has changed
+            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=f"{error}\n")
+        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
     # Health and metrics
 

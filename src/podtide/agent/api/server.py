@@ -16,6 +16,7 @@ from podtide.agent.api.plugin_connections import PluginConnections
 from podtide.agent.api.routes import AgentApi, Routes
 from podtide.agent.api.unix_socket import listening
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
+from podtide.agent.pool.manual_release import ManualReleases
 from podtide.agent.port import Addresses
 from podtide.runtime.clock import Clock
 from podtide.runtime.http_port import http_server, serving_http
@@ -35,6 +36,7 @@ def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it
     addresses: Addresses,
     notes: DeletionNotes,
     networks: SecondaryNetworks | None = None,
+    manual_releases: ManualReleases | None = None,
     *,
     add_wait_seconds: float,
     is_running: Callable[[], bool],
@@ -48,6 +50,7 @@ def make_api(  # noqa: PLR0913 - what is served, what is told of it, and what it
         cns=CnsApi(addresses, notes, clock=clock, log=log, count=metrics.count),
         metrics=metrics,
         addresses=addresses,
+        manual_releases=manual_releases,
         is_running=is_running,
         clock=clock,
         log=log,

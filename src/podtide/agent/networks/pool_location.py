@@ -20,7 +20,7 @@ from podtide.networks.confirmation import is_inert
 from podtide.networks.network import NetworkRange
 from podtide.networks.ownership import node_slice_pool_names
 from podtide.resources.base import ObjectMeta
-from podtide.resources.ip_pool import IPPool, IPPoolSpec
+from podtide.resources.ip_pool import IPPool, IPPoolSpec, with_allocations
 from podtide.resources.metadata_keys import AGENT_MANAGER, NODE_ANNOTATION, NODE_UID_ANNOTATION
 from podtide.resources.names import InvalidName, Naming
 from podtide.resources.node_slice_pool import NodeSliceAllocation, NodeSlicePool
@@ -77,6 +77,7 @@ class SharedPoolLocation:
             metadata=ObjectMeta(name=self.name, namespace=self._namespace),
             spec=IPPoolSpec(range=str(wanted.addresses.network), allocations={}),
         )
+        empty = with_allocations(empty, {}, capacity=wanted.addresses.capacity)
         try:
             return await self._cluster.create(empty, manager=AGENT_MANAGER)
         except AlreadyExists as error:

@@ -24,7 +24,7 @@ from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.pool_copy import PoolCopy
 from podtide.core.networks.reservations import Key, Reservation, ReservationRequest, ReservationVersion
 from podtide.core.networks.round import AddRequest, DelRequest, Placed, ReservationAnswer, Round, Unanswered
-from podtide.core.ranges import IPAddress
+from podtide.core.ranges import AddressRange, IPAddress
 from podtide.networks.network import NetworkRange
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool
@@ -264,11 +264,19 @@ class PoolLoop:
         return [asked[add] for add in decided.again]
 
     def _add_request(self, pool: IPPool, copy: PoolCopy, adding: Adding) -> AddRequest:
-        bounds = adding.wanted.addresses
         refusal = self._why_unusable(pool, adding)
-        if refusal is None and not self._location.is_shared:
-            bounds = bounds.part(copy.allocations.range.network)
+        bounds = adding.wanted.addresses if refusal else self._bounds(copy, adding.wanted)
         return AddRequest(adding.holder, bounds, _naming(adding), refusal)
+
+    def _bounds(self, copy: PoolCopy, wanted: NetworkRange) -> AddressRange:
+        """The addresses of the pool that may be handed out by a configuration."""
+        addresses = wanted.addresses
+        return addresses if self._location.is_shared else addresses.part(copy.allocations.range.network)
+
+    def _capacity(self, copy: PoolCopy) -> int | None:
+        """How many addresses pods could have of the pool; None if its range is not of the configuration any more."""
+        is_of_it = copy.allocations.range.network.network_address in self.wanted.addresses.network
+        return self._bounds(copy, self.wanted).capacity if is_of_it else None
 
     async def _reserve(self, wanted: Sequence[ReservationRequest]) -> list[ReservationAnswer]:
         outcomes = await asyncio.gather(
@@ -380,7 +388,9 @@ class PoolLoop:
         if gives_addresses:
             self._keep_lease(pool.metadata)
         try:
-            written = await self._cluster.replace(with_entries(pool, copy), manager=AGENT_MANAGER)
+            written = await self._cluster.replace(
+                with_entries(pool, copy, self._capacity(copy)), manager=AGENT_MANAGER
+            )
         except Conflict:
             self._is_contended = True
             self._counts.conflicts += 1

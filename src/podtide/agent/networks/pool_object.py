@@ -8,12 +8,16 @@ from podtide.core.networks.pool_copy import PoolCopy
 from podtide.core.ranges import parse_network
 from podtide.networks.audit_picture import allocation_of
 from podtide.resources.codec import encode
-from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
+from podtide.resources.ip_pool import IPAllocation, IPPool, with_allocations
 
 _OWNED = '"f:":{".":{},"f:id":{},"f:ifname":{},"f:podref":{},"f:poduid":{}},'
 """What an API server keeps beside each entry, to know who wrote it."""
 _OWNED_CONFIGURATION = '"f:configuration":{},'
 _OWNED_EARLIER = '"f:earlier":{},'
+_COUNT = (
+    ',"status":{"used":99999,"capacity":9007199254740992},"f:status":{".":{},"f:capacity":{},"f:used":{}}'
+)
+"""The most that the count takes, which every write of podtide has: it is not followed digit by digit."""
 
 
 def copy_of(pool: IPPool) -> PoolCopy:
@@ -24,15 +28,15 @@ def copy_of(pool: IPPool) -> PoolCopy:
         parse_network(pool.spec.range),
         entries,
         name=str(pool.key),
-        size=len(encode(pool)) + owned,
+        size=len(encode(structs.replace(pool, status=None))) + len(_COUNT) + owned,
         entry_size=_entry_size,
     )
 
 
-def with_entries(pool: IPPool, copy: PoolCopy) -> IPPool:
+def with_entries(pool: IPPool, copy: PoolCopy, capacity: int | None) -> IPPool:
     """The pool to write: it replaces exactly the version that was read."""
     entries = {key: _written(entry) for key, entry in copy.allocations.render().items()}
-    return structs.replace(pool, spec=IPPoolSpec(range=pool.spec.range, allocations=entries))
+    return with_allocations(pool, entries, capacity=capacity)
 
 
 def version_of(pool: IPPool) -> int:

@@ -132,7 +132,7 @@ class Requester:
         told = self._told(config)
         target = self.target = self._targets.target(config, statement_in(told, requested))
         self.decisions += 1
-        self._statements.see(demand, now)
+        self._statements.see(demand, now, target.said)
         verdict = pace(
             self._changing,
             target.request,

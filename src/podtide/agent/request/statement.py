@@ -37,9 +37,10 @@ class StatementSchedule:
         self._restating = Restating()
         self._number = 0
 
-    def see(self, demand: int, now: float) -> None:
-        """Take the current demand into account."""
-        self._restating = self._restating.seen(demand, now, self._randomness.random())
+    def see(self, demand: int, now: float, said: Statement | None) -> None:
+        """Take the current demand into account, beside what was stated last."""
+        stated = None if said is None else said.demand
+        self._restating = self._restating.seen(demand, now, self._randomness.random(), stated=stated)
 
     def is_missing(self, target: RequestTarget, requested: int) -> bool:
         """Whether the request in the object needs a statement at once."""
@@ -63,8 +64,9 @@ class StatementSchedule:
         said, now = target.said, target.statement
         assert said is not None
         assert now is not None
-        if is_placed and said.demand < now.demand and now.batch < now.top:
-            return self._restating.grown_at
+        grown_at = self._restating.grown_at
+        if is_placed and grown_at is not None and now.batch < now.top:
+            return grown_at
         if is_placed and (unrequested_differs or (said.demand != now.demand and now.batch < now.top)):
             return self._restating.rested_at
         return self._restating.due_at if makes_a_difference(said, now) else None

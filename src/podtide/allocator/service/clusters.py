@@ -43,7 +43,7 @@ async def close_term(allocator: Asked, cluster: PathName, uid: PathName, holder:
 async def adopt_container(
     allocator: Asked, cluster: PathName, container_id: PathName, data: JSONBody[HeldBody]
 ) -> list[str]:
-    """Report what a node has to a store that went back; the answer is what contradicts another report."""
+    """Report what a node holds to a recovering allocator; the answer lists contradictions with other reports."""
     held = stated_by(data, HeldContainer, cluster=cluster, id=container_id)
     return list(await allocator.adopt_container(held))
 

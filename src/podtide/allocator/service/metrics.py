@@ -37,12 +37,12 @@ class AllocatorMetrics:
         )
         self._recovering = Gauge(
             "podtide_allocator_recovering",
-            "Whether nothing is granted because the store went back: 1 if so.",
+            "Whether the allocator recovers after a restore of its database and grants nothing: 1 if so.",
             registry=self._registry,
         )
         self._awaited = Gauge(
             "podtide_allocator_awaited_clusters",
-            "Clusters whose reports a store that went back waits for.",
+            "Clusters whose reports a recovering allocator waits for.",
             registry=self._registry,
         )
         self._gauges = {

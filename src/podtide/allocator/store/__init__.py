@@ -2,8 +2,8 @@
 
 from podtide.allocator.store.allocator import DatabaseAllocator
 from podtide.allocator.store.connection import open_allocator
-from podtide.allocator.store.database import InvalidDatabaseUrl
-from podtide.allocator.store.executors import InlineExecutor, ThreadExecutor
+from podtide.allocator.store.drivers.database import InvalidDatabaseUrl
+from podtide.allocator.store.drivers.executors import InlineExecutor, ThreadExecutor
 from podtide.allocator.store.migration import UnusableDatabase
 from podtide.allocator.store.rules import StoreRules
 

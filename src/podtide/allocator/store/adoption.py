@@ -13,7 +13,6 @@ to controllers, so none would ever delete it.
 
 from msgspec import Struct
 
-from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.reported_addresses import (
     Masks,
     add,
@@ -24,6 +23,7 @@ from podtide.allocator.store.reported_addresses import (
 )
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.store.tables.container_row import ContainerRow
 from podtide.allocator.terms import HeldContainer
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.chunks import CHUNK_SIZE

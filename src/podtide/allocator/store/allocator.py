@@ -41,22 +41,22 @@ from podtide.allocator.store.container_writes import (
     bury,
 )
 from podtide.allocator.store.continuity_check import examine
-from podtide.allocator.store.database import Database
-from podtide.allocator.store.history import write_probe
+from podtide.allocator.store.drivers.database import Database
 from podtide.allocator.store.pod_quarantine import KeepForPods
 from podtide.allocator.store.quarantine_end import EndQuarantine, MoveContainer
-from podtide.allocator.store.quarantines import (
+from podtide.allocator.store.reservations import ReserveContainer
+from podtide.allocator.store.rules import StoreRules
+from podtide.allocator.store.subnet_transaction import renew_now_in
+from podtide.allocator.store.subnet_usage import NoteUsage, read_due_demand
+from podtide.allocator.store.tables.history import write_probe
+from podtide.allocator.store.tables.quarantines import (
     began_in_the_future,
     begin_now,
     list_quarantined,
     quarantines_of,
     subnet_of_quarantine,
 )
-from podtide.allocator.store.reservations import ReserveContainer
-from podtide.allocator.store.rules import StoreRules
-from podtide.allocator.store.subnet_transaction import renew_now_in
-from podtide.allocator.store.subnet_usage import NoteUsage, read_due_demand
-from podtide.allocator.store.transaction_context import another_recorded, begin_recovery
+from podtide.allocator.store.tables.transaction_context import another_recorded, begin_recovery
 from podtide.allocator.subnets import (
     Bounds,
     CidrHolders,

@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from podtide.allocator.store.container_row import COLUMNS, ContainerRow, gather_containers
-from podtide.allocator.store.demand_counts import DemandKey, count_alike
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
-from podtide.allocator.store.subnet_row import SubnetRow
+from podtide.allocator.store.tables.container_row import COLUMNS, ContainerRow, gather_containers
+from podtide.allocator.store.tables.demand_counts import DemandKey, count_alike
+from podtide.allocator.store.tables.subnet_row import COLUMNS as SUBNET_COLUMNS
+from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.audit.invariants import Grant, Ledger, Picture, Violation, audit
 
 _SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets ORDER BY id"  # noqa: S608 - our own columns

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from podtide import __version__
 from podtide.allocator.store.migration import KNOWN, SCHEMA, UnusableDatabase
-from podtide.allocator.store.transaction_context import recovery_number
+from podtide.allocator.store.tables.transaction_context import recovery_number
 
 _BEGIN = "UPDATE store SET recovery = max(recovery + 1, ?3), recovering_since = ?1, reason = ?2"
 _BUSY_SECONDS = 1.0

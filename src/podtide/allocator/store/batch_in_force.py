@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from podtide.allocator.errors import InForceConflict
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_row import SubnetRow
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.allocator.subnets import Bounds, ClusterBounds, Subnet, SubnetInForce
 from podtide.core.exact import exact, text
 

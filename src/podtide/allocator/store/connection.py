@@ -15,8 +15,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from podtide.allocator.store.allocator import DatabaseAllocator
-from podtide.allocator.store.database import Database, InvalidDatabaseUrl
-from podtide.allocator.store.executors import Executor, ThreadExecutor
+from podtide.allocator.store.drivers.database import Database, InvalidDatabaseUrl
+from podtide.allocator.store.drivers.executors import Executor, ThreadExecutor
+from podtide.allocator.store.drivers.sqlite import IN_MEMORY, SqliteDatabase, read_untouched
 from podtide.allocator.store.migration import (
     POSTGRESQL,
     SQLITE,
@@ -27,7 +28,6 @@ from podtide.allocator.store.migration import (
 )
 from podtide.allocator.store.migration import migrate as migration
 from podtide.allocator.store.rules import StoreRules
-from podtide.allocator.store.sqlite import IN_MEMORY, SqliteDatabase, read_untouched
 from podtide.runtime.clock import Clock
 
 _MAGIC = b"SQLite format 3\0"
@@ -130,7 +130,7 @@ async def _open(
         path = url.removeprefix(_SQLITE)
         return SqliteDatabase(path, clock=clock, rules=rules, executor=executor or ThreadExecutor()), SQLITE
     if url.startswith(_POSTGRESQL):
-        from podtide.allocator.store.postgresql import connect  # noqa: PLC0415 - asyncpg is not needed on SQLite
+        from podtide.allocator.store.drivers.postgresql import connect  # noqa: PLC0415 - asyncpg is not needed on SQLite
 
         return await connect(url, _without_password(url), clock=clock, rules=rules), POSTGRESQL
     raise InvalidDatabaseUrl(

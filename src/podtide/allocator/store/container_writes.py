@@ -10,7 +10,11 @@ from msgspec import Struct, structs
 
 from podtide.allocator.containers import AllocatedContainer, Wish
 from podtide.allocator.errors import AllocatorError, NoSuchContainer, NoSuchSubnet, StaleWish, SubnetFull
-from podtide.allocator.store.container_row import (
+from podtide.allocator.store.registry import behind_reason
+from podtide.allocator.store.rules import StoreRules
+from podtide.allocator.store.script import Script
+from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
+from podtide.allocator.store.tables.container_row import (
     MOST_SUPERSEDED,
     NOTHING,
     ContainerRow,
@@ -19,11 +23,7 @@ from podtide.allocator.store.container_row import (
     take_anew,
     to_text,
 )
-from podtide.allocator.store.registry import behind_reason
-from podtide.allocator.store.rules import StoreRules
-from podtide.allocator.store.script import Script
-from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
-from podtide.allocator.store.transaction_context import read_context
+from podtide.allocator.store.tables.transaction_context import read_context
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.grants import Claim, Order, is_stale, parse_address_name, primary_name

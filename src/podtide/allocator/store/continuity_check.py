@@ -1,8 +1,8 @@
 """Whether a database that is opened to be served is the one it was: if not, it recovers (see `core.subnet.store_continuity`)."""
 
-from podtide.allocator.store.mark import PROGRESS
+from podtide.allocator.store.drivers.mark import PROGRESS
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.transaction_context import begin_recovery
+from podtide.allocator.store.tables.transaction_context import begin_recovery
 from podtide.core.subnet.store_continuity import StoreMark, doubt_about
 
 _NAME = "UPDATE store SET uid = $1 WHERE uid = ''"

@@ -7,8 +7,8 @@ What is reserved in the CIDR is counted when it begins to drain, and from then o
 from podtide.allocator.errors import SubnetInUse
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script, bits_in
-from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
 from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
+from podtide.allocator.store.tables.subnet_row import SubnetRow, find_subnet
 from podtide.allocator.subnets import CidrHolder, CidrHolders, Subnet
 from podtide.core.errors import InvalidRange
 from podtide.core.ranges import parse_network

@@ -7,8 +7,8 @@ and a person names one once something in it is free (`podtide subnet grow --gate
 
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_row import NONE
 from podtide.allocator.store.subnet_transaction import open_transaction
+from podtide.allocator.store.tables.subnet_row import NONE
 from podtide.core.subnet.chunks import lowest
 from podtide.core.subnet.layout import Block, SubnetLayout
 

@@ -9,10 +9,10 @@ from uuid import UUID, uuid5
 
 from msgspec import Struct
 
-from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.reported_addresses import Masks, add, take_reported
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.store.tables.container_row import ContainerRow
 from podtide.allocator.terms import ShownAddresses
 from podtide.core.errors import InvalidInput
 

@@ -7,11 +7,11 @@ are granted later were unused; only for those that it sees at first does it find
 from msgspec import Struct
 
 from podtide.allocator.containers import MoveResult
-from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.container_writes import PutContainer, WishOperation, fitting_row, new_row
-from podtide.allocator.store.quarantines import former_containers
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.store.tables.container_row import ContainerRow
+from podtide.allocator.store.tables.quarantines import former_containers
 from podtide.core.subnet.chunks import CHUNK_SIZE
 
 

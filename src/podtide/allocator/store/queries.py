@@ -3,12 +3,12 @@
 from podtide.allocator.containers import AllocatedContainer, ContainerPage
 from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store.batch_in_force import read_bounds
-from podtide.allocator.store.container_row import COLUMNS, gather_containers, load_containers
-from podtide.allocator.store.demand_counts import read_counts
-from podtide.allocator.store.history import read_samples, read_usage
 from podtide.allocator.store.script import Query, Script, among
-from podtide.allocator.store.subnet_row import COLUMNS as SUBNET_COLUMNS
-from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
+from podtide.allocator.store.tables.container_row import COLUMNS, gather_containers, load_containers
+from podtide.allocator.store.tables.demand_counts import read_counts
+from podtide.allocator.store.tables.history import read_samples, read_usage
+from podtide.allocator.store.tables.subnet_row import COLUMNS as SUBNET_COLUMNS
+from podtide.allocator.store.tables.subnet_row import SubnetRow, find_subnet
 from podtide.allocator.subnets import Debt, SubnetDemandReport, SubnetUsage, UsageStep, Utilization
 
 _SUBNET_OF_CONTAINER = """SELECT containers.cluster, subnets.network, subnets.name

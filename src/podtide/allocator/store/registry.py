@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from podtide.allocator.errors import AnotherTerm
 from podtide.allocator.limits import MOST_SEEN
 from podtide.allocator.store.script import Query, Rows, Script, among
-from podtide.allocator.store.transaction_context import another_uid, begin_recovery, read_context
+from podtide.allocator.store.tables.transaction_context import another_uid, begin_recovery, read_context
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.cluster_identity import TERM_SECONDS, HeldTerm, is_anothers, may_open_term

@@ -5,9 +5,9 @@ They may be free, at rest, in quarantine, or with a container that no report has
 
 from collections.abc import Callable, Collection
 
-from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.store.tables.container_row import ContainerRow
 from podtide.core.subnet.chunks import CHUNK_SIZE
 
 Masks = dict[int, int]

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from podtide.allocator.containers import AllocatedContainer, ContainerReservation
 from podtide.allocator.errors import StaleWish, SubnetInUse
-from podtide.allocator.store.container_row import ContainerRow
 from podtide.allocator.store.container_writes import another_cluster
 from podtide.allocator.store.reported_addresses import (
     Masks,
@@ -19,6 +18,7 @@ from podtide.allocator.store.reported_addresses import (
 )
 from podtide.allocator.store.script import Script
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.store.tables.container_row import ContainerRow
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.chunks import CHUNK_SIZE
 from podtide.core.subnet.layout import AddressPlace

@@ -7,21 +7,21 @@ once, and what they changed is written once. A call that is refused has changed 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from podtide.allocator.store.container_row import (
+from podtide.allocator.store.rules import StoreRules
+from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.tables.container_row import (
     ContainerRow,
     load_containers,
     remove_container,
     save_containers,
 )
-from podtide.allocator.store.cooldown import Rest, Resting
-from podtide.allocator.store.demand_counts import count_alike, save_counts
-from podtide.allocator.store.history import note_usage
-from podtide.allocator.store.quarantines import begin_quarantine, forget_quarantine
-from podtide.allocator.store.rules import StoreRules
-from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_row import SubnetRow, find_subnet, update_subnet
-from podtide.allocator.store.supply import Supply
-from podtide.allocator.store.transaction_context import TransactionContext, read_context
+from podtide.allocator.store.tables.cooldown import Rest, Resting
+from podtide.allocator.store.tables.demand_counts import count_alike, save_counts
+from podtide.allocator.store.tables.history import note_usage
+from podtide.allocator.store.tables.quarantines import begin_quarantine, forget_quarantine
+from podtide.allocator.store.tables.subnet_row import SubnetRow, find_subnet, update_subnet
+from podtide.allocator.store.tables.supply import Supply
+from podtide.allocator.store.tables.transaction_context import TransactionContext, read_context
 from podtide.core.errors import StopError
 from podtide.core.intervals import both, without
 from podtide.core.subnet.chunks import masks_of

@@ -9,10 +9,10 @@ from fractions import Fraction
 from msgspec import Struct
 
 from podtide.allocator.store.batch_in_force import read_bounds
-from podtide.allocator.store.demand_counts import read_counts
 from podtide.allocator.store.script import Script
-from podtide.allocator.store.subnet_row import SubnetRow, find_subnet
 from podtide.allocator.store.subnet_transaction import SubnetTransaction
+from podtide.allocator.store.tables.demand_counts import read_counts
+from podtide.allocator.store.tables.subnet_row import SubnetRow, find_subnet
 from podtide.core.subnet.demand_by_batch import ContainerDemand, SubnetDemand
 from podtide.core.subnet.demand_reading import DemandReading, read_demand, smallest_scaler
 from podtide.core.subnet.scaler import SubnetScaler

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from podtide.allocator.errors import SubnetExists, SubnetInUse
 from podtide.allocator.limits import check_new_subnet
 from podtide.allocator.store.draining import end_drain
-from podtide.allocator.store.history import note_usage
 from podtide.allocator.store.rules import StoreRules
 from podtide.allocator.store.script import Query, Script
-from podtide.allocator.store.subnet_row import COLUMNS, DUE, SubnetRow, find_subnet, insert_subnet
 from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
+from podtide.allocator.store.tables.history import note_usage
+from podtide.allocator.store.tables.subnet_row import COLUMNS, DUE, SubnetRow, find_subnet, insert_subnet
 from podtide.allocator.subnets import Subnet, SubnetSpec
 from podtide.core.ranges import parse_address
 from podtide.core.subnet.layout import SubnetLayout, choose_gateways, first_overlap

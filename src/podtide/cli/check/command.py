@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from podtide.allocator.pages import every_container
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
 from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.number_options import DURATION
-from podtide.cli.observed_node import observe_nodes
-from podtide.cli.output import counted, output_option, show
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.observed.node import observe_nodes
+from podtide.cli.options.numbers import DURATION
+from podtide.cli.output.formats import counted, output_option, show
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.cluster.listing import list_all, list_if_known
 from podtide.cluster.port import Cluster, Forbidden
 from podtide.core.audit.invariants import Violation

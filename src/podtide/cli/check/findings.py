@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from podtide.agent.pool.pods import shown_addresses
 from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.subnets import Subnet
-from podtide.cli.observed_node import ObservedNode
+from podtide.cli.observed.node import ObservedNode
 from podtide.core.audit.invariants import (
     Grant,
     Ledger,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from podtide.cli.output import output_option, show, warn
+from podtide.cli.output.formats import output_option, show, warn
 from podtide.cni.explain import MOST_REPORTED, ExplainedAssignment, explain_assign
 from podtide.core.errors import InvalidConfig
 

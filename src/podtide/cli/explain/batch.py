@@ -9,8 +9,8 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from podtide.cli.number_options import COUNT, fraction_option
-from podtide.cli.output import output_option, show, table
+from podtide.cli.options.numbers import COUNT, fraction_option
+from podtide.cli.output.formats import output_option, show, table
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import shortened
 from podtide.core.subnet.batch import BatchInForce, BatchMove, Rung, SubnetReading, decide_batch

@@ -2,7 +2,7 @@
 
 import click
 
-from podtide.cli.lazy_group import LazyGroup
+from podtide.cli.shell.lazy_group import LazyGroup
 
 
 @click.group(

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.number_options import COUNT, fraction_option
-from podtide.cli.output import output_option, show
+from podtide.cli.options.numbers import COUNT, fraction_option
+from podtide.cli.output.formats import output_option, show
 from podtide.core.exact import text
 from podtide.core.subnet.exhaustion import Thresholds, judge_exhaustion
 

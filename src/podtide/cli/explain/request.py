@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import click
 
-from podtide.cli.number_options import COUNT, BoundedCount, fraction_option
-from podtide.cli.output import output_option, show, warn
+from podtide.cli.options.numbers import COUNT, BoundedCount, fraction_option
+from podtide.cli.output.formats import output_option, show, warn
 from podtide.core.subnet.scaler import (
     DEFAULT_BATCH,
     DEFAULT_BUFFER,

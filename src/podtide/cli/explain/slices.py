@@ -4,8 +4,8 @@ from collections import Counter
 
 import click
 
-from podtide.cli.names import require_object_name
-from podtide.cli.output import output_option, show, warn
+from podtide.cli.options.names import require_object_name
+from podtide.cli.output.formats import output_option, show, warn
 from podtide.core.errors import InvalidSlice
 from podtide.core.networks.slices import Slicing, assign_slices, parse_slice_size
 from podtide.core.ranges import parse_range

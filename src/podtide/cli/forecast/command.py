@@ -11,14 +11,14 @@ from msgspec import Struct
 from podtide.allocator.port import Allocator
 from podtide.allocator.recorded_days import day_of, days_since, recorded_days
 from podtide.allocator.subnets import Subnet
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
 from podtide.cli.forecast.usage_file import CAPACITY, read_usage_file
 from podtide.cli.forecast.views import SubnetViews, subnet_views
 from podtide.cli.forecast.words import forecast_document, forecast_lines
-from podtide.cli.names import ALLOCATOR_NAME
-from podtide.cli.number_options import COUNT, FractionType
-from podtide.cli.output import output_option, show
-from podtide.cli.path_options import ExistingFile
+from podtide.cli.options.names import ALLOCATOR_NAME
+from podtide.cli.options.numbers import COUNT, FractionType
+from podtide.cli.options.paths import ExistingFile
+from podtide.cli.output.formats import output_option, show
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import text
 from podtide.core.subnet.exhaustion import Thresholds
@@ -114,7 +114,10 @@ def _of_file(
     day = at or read.day_after(today)
     known = [each for _, each in read.days.capacities if _ <= day]
     if capacity is None and not known:
-        raise InvalidInput(f"{path} has no {CAPACITY}: give --capacity COUNT, or a column of that name")
+        until = f" on {day} or before" if read.days.capacities else ""
+        raise InvalidInput(
+            f"{path} has no {CAPACITY}{until}: give --capacity COUNT, or a column of that name"
+        )
     return subnet_views(
         read.days,
         capacity=known[-1] if capacity is None else capacity,

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from podtide.cli.forecast.views import SubnetViews
-from podtide.cli.output import table
+from podtide.cli.output.formats import table
 from podtide.core.exact import text
 from podtide.core.forecast.usage_forecast import LevelForecast, UsageForecast
 from podtide.core.subnet.count_text import count_text

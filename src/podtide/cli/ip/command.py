@@ -6,16 +6,16 @@ from contextlib import AsyncExitStack
 import click
 from msgspec import Struct
 
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.asked_allocator import ask_both
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.asked_allocator import ask_both
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.ip.address_state import AddressFinding, AddressState
 from podtide.cli.ip.facts import gather_address_facts
 from podtide.cli.ip.finding import find_address
 from podtide.cli.ip.past import HISTORY_BOUND, PastHolder, past_of
-from podtide.cli.output import objects_option, rendered, table, table_width, warn
-from podtide.cli.screen_width import fitted, folded
-from podtide.cli.watching import Watching, print_answer, watch_options
+from podtide.cli.output.formats import objects_option, rendered, table, table_width, warn
+from podtide.cli.output.screen_width import fitted, folded
+from podtide.cli.output.watching import Watching, print_answer, watch_options
 from podtide.core.errors import InvalidInput
 from podtide.core.ranges import IPAddress, parse_address
 from podtide.runtime.clock import SystemClock

@@ -6,8 +6,8 @@ from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import Quarantined
 from podtide.allocator.subnets import Subnet
-from podtide.cli.observed_network import NetworkObjects, read_network_objects
-from podtide.cli.observed_node import ObservedNode, observe_nodes
+from podtide.cli.observed.network import NetworkObjects, read_network_objects
+from podtide.cli.observed.node import ObservedNode, observe_nodes
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster, Forbidden
 from podtide.core.ranges import IPAddress, parse_network

@@ -13,7 +13,7 @@ from podtide.agent.pool.pods import shown_addresses
 from podtide.cli.ip.address_state import AddressFinding, AddressState, is_address, is_within
 from podtide.cli.ip.facts import AddressFacts, SubnetRecords
 from podtide.cli.ip.network_finding import find_in_networks
-from podtide.cli.observed_node import ObservedNode
+from podtide.cli.observed.node import ObservedNode
 from podtide.core.ranges import IPAddress, parse_network
 from podtide.core.subnet.layout import SubnetLayout
 from podtide.networks.pods import has_ended

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from podtide.cli.ip.address_state import AddressFinding, AddressState, is_within
 from podtide.cli.ip.facts import AddressFacts
-from podtide.cli.observed_network import UNDEFINED, ObservedNetwork, ObservedPool, observe_networks
+from podtide.cli.observed.network import UNDEFINED, ObservedNetwork, ObservedPool, observe_networks
 from podtide.core.ranges import parse_network
 from podtide.networks.attachments import attached_networks
 

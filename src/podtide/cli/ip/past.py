@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from podtide.cli.ip.facts import AddressFacts
 from podtide.cli.ip.finding import shows_at_all
-from podtide.cli.observed_network import observe_networks
+from podtide.cli.observed.network import observe_networks
 from podtide.networks.pods import addresses_shown, has_ended
 
 HISTORY_BOUND = (

@@ -6,9 +6,8 @@ from typing import TypeVar
 import click
 from msgspec import Struct
 
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
-from podtide.cli.known_names import complete_networks
-from podtide.cli.observed_network import (
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.observed.network import (
     ObservedLeak,
     ObservedNetwork,
     ObservedPool,
@@ -16,9 +15,10 @@ from podtide.cli.observed_network import (
     observe_networks,
     read_network_objects,
 )
-from podtide.cli.output import alarming, counted, objects_option, rendered, table, table_width
-from podtide.cli.screen_width import fitted, folded
-from podtide.cli.watching import Watching, print_answer, watch_options
+from podtide.cli.output.formats import alarming, counted, objects_option, rendered, table, table_width
+from podtide.cli.output.screen_width import fitted, folded
+from podtide.cli.output.watching import Watching, print_answer, watch_options
+from podtide.cli.shell.known_names import complete_networks
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Forbidden
 from podtide.core.errors import InvalidInput

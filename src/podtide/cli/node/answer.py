@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from podtide.allocator.quarantine import Quarantined
-from podtide.cli.observed_network import ObservedNetwork
-from podtide.cli.observed_node import ObservedNode
-from podtide.cli.suggested_commands import SuggestedCommands
+from podtide.cli.observed.network import ObservedNetwork
+from podtide.cli.observed.node import ObservedNode
+from podtide.cli.output.suggested_commands import SuggestedCommands
 from podtide.cli.why.chain import build_chain
 from podtide.cli.why.facts import WhyFacts
 from podtide.cli.why.right_request import right_request

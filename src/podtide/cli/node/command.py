@@ -7,16 +7,16 @@ import click
 from podtide.allocator.pages import every_quarantined
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import Quarantined
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.asked_allocator import ask_both
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
-from podtide.cli.known_names import complete_nodes
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.asked_allocator import ask_both
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.node.answer import NodeAnswer, describe_node
-from podtide.cli.observed_network import NetworkObjects, observe_networks, read_network_objects
-from podtide.cli.output import counted, objects_option, rendered, table, table_width, warn
-from podtide.cli.screen_width import fitted, folded
-from podtide.cli.suggested_commands import own_commands
-from podtide.cli.watching import Watching, print_answer, watch_options
+from podtide.cli.observed.network import NetworkObjects, observe_networks, read_network_objects
+from podtide.cli.output.formats import counted, objects_option, rendered, table, table_width, warn
+from podtide.cli.output.screen_width import fitted, folded
+from podtide.cli.output.suggested_commands import own_commands
+from podtide.cli.output.watching import Watching, print_answer, watch_options
+from podtide.cli.shell.known_names import complete_nodes
 from podtide.cli.why.facts import WhyFacts, gather_facts
 from podtide.cluster.listing import list_all
 from podtide.cluster.port import Cluster

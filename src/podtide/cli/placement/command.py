@@ -2,7 +2,7 @@
 
 import click
 
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options
 from podtide.cli.placement.removal import refuse_if_published, remove_traces, traces
 from podtide.cluster.port import Cluster
 

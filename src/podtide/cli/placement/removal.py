@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from podtide.cli.output import counted
+from podtide.cli.output.formats import counted
 from podtide.cluster.listing import get_if_there, list_kept
 from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound
 from podtide.core.errors import FixError, RetryError

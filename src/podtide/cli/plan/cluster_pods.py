@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from podtide.cli.cluster_connection import ClusterConnection
-from podtide.cli.observed_node import observe_nodes
+from podtide.cli.connections.cluster import ClusterConnection
+from podtide.cli.observed.node import observe_nodes
 from podtide.cli.plan.pod_counts import PodCounts
 from podtide.cli.plan.workloads import CountedWorkload
 from podtide.cluster.listing import list_all

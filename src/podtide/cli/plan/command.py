@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.lazy_group import LazyGroup
-from podtide.cli.number_options import COUNT, BoundedCount, FractionType, fraction_option
-from podtide.cli.output import formats_option
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options
+from podtide.cli.options.numbers import COUNT, BoundedCount, FractionType, fraction_option
+from podtide.cli.output.formats import formats_option
 from podtide.cli.plan.cluster_pods import pods_by_node
 from podtide.cli.plan.pod_counts import PodCounts, PodCountsType
 from podtide.cli.plan.sizing_table import SizingAnswer, show_sizing
+from podtide.cli.shell.lazy_group import LazyGroup
 from podtide.core.errors import InvalidInput
 from podtide.core.plan.advice import advise
 from podtide.core.plan.count_or_percent import CountOrPercent, parse_count_or_percent

@@ -6,15 +6,15 @@ import sys
 import click
 from msgspec import Struct
 
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.number_options import COUNT, BoundedCount
-from podtide.cli.output import output_option, show
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options
+from podtide.cli.options.numbers import COUNT, BoundedCount
+from podtide.cli.output.formats import output_option, show
 from podtide.cli.plan.cluster_pods import pods_by_node, running_of
 from podtide.cli.plan.fit_report import FitReport, PlacedWorkload, document_of, lines_of
 from podtide.cli.plan.manifests import read_manifests
 from podtide.cli.plan.subnet_now import SubnetNow, imagined_subnet, spread_pods, subnet_at
+from podtide.cli.shell.exit_status import ExitStatus
 from podtide.core.errors import InvalidInput
 from podtide.core.plan.fit import FitQuestion, FitVerdict, decide_fit
 from podtide.core.subnet.scaler import DEFAULT_BATCH

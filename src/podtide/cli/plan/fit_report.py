@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podtide.cli.output import counted
+from podtide.cli.output.formats import counted
 from podtide.cli.plan.subnet_now import SubnetNow
 from podtide.cli.plan.workloads import CountedWorkload
 from podtide.core.plan.fit import AddressBounds, FitAnswer, FitQuestion, FitVerdict, decide_fit

@@ -70,6 +70,11 @@ class _Document(Struct, frozen=True):
 def read_manifests(paths: tuple[str, ...]) -> CountedManifests:
     """What the files say; `-` is stdin."""
     documents = [document for path in paths for document in _documents(path)]
+    if paths and not documents:  # what should have written them failed, and nothing fits anywhere
+        names = ", ".join("stdin" if path == "-" else path for path in paths)
+        raise InvalidInput(
+            f"{names}: there is no Kubernetes object in it: see that what writes the manifests succeeds"
+        )
     workloads: list[CountedWorkload] = []
     ignored: Counter[str] = Counter()
     for document in documents:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct, to_builtins
 
-from podtide.cli.output import counted, show, table
-from podtide.cli.screen_width import fitted, folded, screen_width
+from podtide.cli.output.formats import counted, show, table
+from podtide.cli.output.screen_width import fitted, folded, screen_width
 from podtide.core.plan.node_loads import PlannedLoad
 from podtide.core.plan.sizing import BatchPlan, PlannedHolding, PlanQuestion, PlanStrategy
 from podtide.core.subnet.count_text import capacity_text, count_text

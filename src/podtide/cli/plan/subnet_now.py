@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec import Struct
 
 from podtide.allocator.port import Allocator
-from podtide.cli.names import require_object_name
+from podtide.cli.options.names import require_object_name
 from podtide.cli.plan.pod_counts import PodCounts
 from podtide.controller.subnets.batch_decision import bounds_in_force, reading_of, standing_of
 from podtide.core.errors import InvalidInput

@@ -4,20 +4,32 @@ import asyncio
 import sys
 from collections import Counter
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from podtide.agent.pool.manual_release import ManualRelease
 from podtide.allocator.port import Allocator
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.ip.address_state import AddressFinding
 from podtide.cli.ip.facts import gather_address_facts
 from podtide.cli.ip.finding import find_address
-from podtide.cli.output import output_option, show
-from podtide.cli.program import log_option
+from podtide.cli.options.paths import NamedFile
+from podtide.cli.output.formats import output_option, show
+from podtide.cli.output.suggested_commands import kubectl_command
+from podtide.cli.programs.running import log_option
 from podtide.cli.quarantine import StillInUse, end_quarantines, refuse_if_shown
-from podtide.cli.release.targets import NetworkTarget, choose_finding, read_target
+from podtide.cli.release.agent_socket import ask_agent
+from podtide.cli.release.targets import (
+    AskItsAgent,
+    NetworkTarget,
+    NotForPeople,
+    choose_finding,
+    how_to_ask,
+    read_target,
+)
 from podtide.cluster.port import Cluster, Conflict
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites, unguarded
@@ -69,6 +81,13 @@ class ReleaseAnswer(Struct, frozen=True, kw_only=True):
 @click.option(
     "--reason", default="released by hand", show_default=True, help="Why, for the log and the allocator's."
 )
+@click.option(
+    "--agent-socket",
+    type=NamedFile(),
+    metavar="PATH",
+    help="Ask the agent of this node, on its socket, to free an address of the node's pool; run it as root. No cluster is "
+    "asked, and --network, --networks-namespace and the options of cluster and allocator do not count.",
+)
 @networks_namespace_option
 @cluster_options
 @optional_allocator_options
@@ -82,6 +101,7 @@ def release(  # noqa: PLR0913 - one argument per option
     yes: bool,
     dry_run: bool,
     reason: str,
+    agent_socket: Path | None,
     networks_namespace: str,
     there: ClusterConnection,
     location: AllocatorLocation | None,
@@ -91,19 +111,22 @@ def release(  # noqa: PLR0913 - one argument per option
     """Free an address of a secondary network, or end the quarantine of one that a removed node had.
 
     Refused while a living pod shows it, while the pod that holds it lives, and while its machine may run on although its
-    Node is deleted: everything is read afresh before anything is written. An address of a node's pool is its agent's to
-    give back, and the answer says how. Quarantined addresses need --allocator or --database.
+    Node is deleted: everything is read afresh before anything is written. An address of a node's pool is freed by that
+    node's agent alone: the answer has the command that asks it. Quarantined addresses need --allocator or --database.
     """
     options = ReleaseOptions(
         address=parse_address(address),
         network=network,
-        namespace=networks_namespace or there.networks_namespace(),
+        namespace="" if agent_socket else networks_namespace or there.networks_namespace(),
         reason=reason,
         force=force,
         yes=yes,
         dry_run=dry_run,
     )
-    answer = asyncio.run(_release(there, location, options, log))
+    if agent_socket is not None:
+        answer = asyncio.run(release_from_pool(agent_socket, options))
+    else:
+        answer = asyncio.run(_release(there, location, options, log))
     show(output, answer, [answer.words])
 
 
@@ -113,7 +136,38 @@ async def _release(
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
-        return await release_address(cluster, allocator, options, log)
+        try:
+            return await release_address(cluster, allocator, options, log)
+        except AskItsAgent as refused:
+            how = await how_to_ask(cluster, refused, kubectl_command(there))
+            raise NotForPeople(f"{refused}, whose agent alone frees it: {how}") from refused
+
+
+async def release_from_pool(socket: Path, options: ReleaseOptions) -> ReleaseAnswer:
+    """Ask the agent of this node: first what speaks against it, then to free the address."""
+    asked = ManualRelease(address=str(options.address), dry_run=True, reason=options.reason)
+    found = await ask_agent(socket, asked)
+    if found.words:
+        return ReleaseAnswer(
+            address=found.address,
+            released=False,
+            words=f"there is nothing to release: {found.words}",
+            dry_run=options.dry_run,
+        )
+    answer = _judged(f"{found.address}, which {found.held_by} has", found.objections, options)
+    if answer is not None:
+        return answer
+    freed = await ask_agent(socket, structs.replace(asked, dry_run=False, force=options.force))
+    if not freed.released:
+        why = "; ".join(freed.objections) or freed.words
+        raise NotReleased(f"{freed.address} is not released: {why}")
+    return ReleaseAnswer(
+        address=freed.address,
+        released=True,
+        words=f"{freed.address} is free in the node's pool; {freed.held_by} had it",
+        objections=freed.objections,
+        forced=options.force,
+    )
 
 
 async def release_address(

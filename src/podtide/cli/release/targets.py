@@ -1,25 +1,35 @@
 """What `podtide release` would free, and what speaks against it, by reads that are newer than what they judge."""
 
+from collections.abc import Collection
+from typing import NoReturn
+
 from msgspec import Struct
 
 from podtide.agent.pool.pods import shown_addresses
 from podtide.cli.ip.address_state import AddressFinding, AddressState, is_address
+from podtide.cluster.field_selector import field_is
 from podtide.cluster.listing import get_if_there, list_all
-from podtide.cluster.port import Cluster
+from podtide.cluster.port import Cluster, ClusterError
 from podtide.controller.repair.snapshot import PoolEntry, pod_seen
 from podtide.core.errors import InvalidInput
 from podtide.core.networks.allocations import Allocation
-from podtide.core.networks.manual_release import ReleaseObjection, objections_to_release
+from podtide.core.networks.manual_release import NodeOfAddress, ReleaseObjection, objections_to_release
 from podtide.core.ranges import IPAddress
 from podtide.networks.audit_picture import allocation_of, holder_of
 from podtide.networks.ownership import pool_range
 from podtide.networks.pods import addresses_shown, has_ended
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.metadata_keys import NODE_GONE_ANNOTATION
+from podtide.resources.metadata_keys import (
+    COMPONENT_LABEL,
+    NAME_LABEL,
+    NODE_ANNOTATION,
+    NODE_GONE_ANNOTATION,
+    PODTIDE,
+)
 from podtide.resources.names import address_at
 from podtide.resources.node import Node
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
-from podtide.resources.pod import Pod
+from podtide.resources.pod import Pod, PodPhase
 
 _IN_NODE_POOLS = {
     AddressState.PRIMARY,
@@ -29,14 +39,21 @@ _IN_NODE_POOLS = {
     AddressState.RELEASING,
 }
 _HELD_IN_POOLS = {AddressState.ON_POD, AddressState.LEAKED, AddressState.QUARANTINED}
-_SHOW_POOL = (
-    'curl -s --unix-socket /run/podtide/agent.sock -d \'{"IPConfigStateFilter":["Assigned"]}\' '
-    "http://agent/debug/ipaddresses"
-)
+_AGENT_SOCKET = "/run/podtide/agent.sock"
+_AGENTS = f"{NAME_LABEL}={PODTIDE},{COMPONENT_LABEL}=agent"
 
 
 class NotForPeople(InvalidInput):
     """An address of a node's pool, which only the node's agent may give back."""
+
+
+class AskItsAgent(NotForPeople):
+    """An address of a node's pool that the node's agent may free when it is asked to."""
+
+    def __init__(self, address: IPAddress, node: str) -> None:
+        super().__init__(f"{address} is in the pool of node {node}")
+        self.address = address
+        self.node = node
 
 
 class NetworkTarget(Struct, frozen=True, kw_only=True):
@@ -67,7 +84,7 @@ def choose_finding(
     ]
     for each in held:
         if each.subnet and each.state in _IN_NODE_POOLS:
-            raise NotForPeople(f"{address} is not to be released from here: {_by_its_agent(each)}")
+            _refuse_of_node_pool(address, each)
     if any(each.state in {AddressState.HOST, AddressState.ON_POD} and not each.network for each in found):
         raise InvalidInput(f"{address} is not podtide's to release: {found[0].words}")
     if not held and any(each.state is AddressState.UNKNOWN for each in found):
@@ -78,17 +95,32 @@ def choose_finding(
     return held[0] if held else None
 
 
-def _by_its_agent(finding: AddressFinding) -> str:
+def _refuse_of_node_pool(address: IPAddress, finding: AddressFinding) -> NoReturn:
     node = finding.node
-    if finding.state is AddressState.ON_POD:
-        return f"pod {finding.pod} has it, and node {node}'s agent frees it when the pod is deleted"
     if finding.state is AddressState.PRIMARY:
-        return f"it is the primary address of node {node}, and free when the node is removed"
-    if finding.state is AddressState.RELEASING:
-        return f"node {node} gives it back already; if that lasts, see `podtide why node/{node}`"
+        why = f"it is the primary address of node {node}, and free when the node is removed"
+    elif finding.state is AddressState.RELEASING:
+        why = f"node {node} gives it back already; if that lasts, see `podtide why node/{node}`"
+    elif finding.state is AddressState.ON_POD:
+        why = f"pod {finding.pod} has it, and node {node}'s agent frees it when the pod is deleted"
+    else:
+        raise AskItsAgent(address, node)
+    raise NotForPeople(f"{address} is not to be released from here: {why}")
+
+
+async def how_to_ask(cluster: Cluster, refused: AskItsAgent, kubectl: str) -> str:
+    """The command that asks the node's agent: in its Pod, or on the node where no such Pod is found."""
+    release = f"podtide release {refused.address} --agent-socket {_AGENT_SOCKET}"
+    fields = field_is("spec.nodeName", refused.node)
+    try:
+        pods = list((await cluster.list(Pod, labels=_AGENTS, fields=fields)).items)
+    except ClusterError:
+        pods = []
+    running = next((pod.key for pod in pods if pod.status.phase is PodPhase.RUNNING), None)
+    if running is None:
+        return f"run this on that node, as root: {release}"
     return (
-        f"it is in the pool of node {node}, whose agent alone gives addresses back, as its request falls; to see for which pod "
-        f"the agent has it, run this on the node as root: {_SHOW_POOL}"
+        f"run: {kubectl} exec --namespace {running.namespace} {running.name} --container agent -- {release}"
     )
 
 
@@ -126,10 +158,22 @@ async def read_target(
             pod_seen(pod, nodes.__contains__) if pod else None,
             address if entry else None,
             is_shown=bool(shown_by),
-            is_in_quarantine=pool is not None and NODE_GONE_ANNOTATION in pool.metadata.annotations,
+            node=_node_of(pool, reservation, nodes),
         ),
         shown_by=shown_by,
     )
+
+
+def _node_of(
+    pool: IPPool | None, reservation: OverlappingRangeIPReservation | None, nodes: Collection[str]
+) -> NodeOfAddress:
+    """The node whose pool it is, or whose agent made the reservation."""
+    marks = [each.metadata.annotations for each in (pool, reservation) if each is not None]
+    name = next((each[NODE_ANNOTATION] for each in marks if NODE_ANNOTATION in each), "")
+    if not name:
+        return NodeOfAddress.UNKNOWN
+    is_marked = any(NODE_GONE_ANNOTATION in each for each in marks)
+    return NodeOfAddress.DELETED if is_marked or name not in nodes else NodeOfAddress.THERE
 
 
 def _entry(pool: IPPool, address: IPAddress) -> PoolEntry | None:

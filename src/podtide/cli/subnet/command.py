@@ -1,15 +1,18 @@
 """`podtide subnet`: the subnets an allocator owns."""
 
+from collections.abc import Iterator, Sequence
+
 import click
 
 from podtide.allocator.limits import MOST_WANTED
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import CidrHolders, Subnet, SubnetSpec
-from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
-from podtide.cli.number_options import INTERVAL, BoundedCount
-from podtide.cli.output import objects_option, output_option, show, table, table_width
-from podtide.cli.screen_width import fitted
+from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
+from podtide.cli.options.names import ALLOCATOR_NAME, NEW_SUBNET_NAME
+from podtide.cli.options.numbers import INTERVAL, BoundedCount
+from podtide.cli.output.formats import objects_option, output_option, rendered, show, table, table_width
+from podtide.cli.output.screen_width import fitted
+from podtide.cli.output.watching import Watching, print_answer, watch_options
 from podtide.cli.subnet.details import draining_lines, holders_of, sentence_of
 from podtide.cli.subnet.growth import add_or_grow
 from podtide.cli.subnet.history import history
@@ -177,15 +180,27 @@ def shrink(  # noqa: PLR0913 - one argument per option
 @subnet.command("list")
 @click.argument("network", type=ALLOCATOR_NAME, default="")
 @allocator_options
+@watch_options
 @objects_option
-def list_subnets(*, network: str, location: AllocatorLocation, output: str) -> None:
+def list_subnets(
+    *, network: str, location: AllocatorLocation, watching: Watching | None, output: str
+) -> None:
     """List the subnets of a network, or of all."""
-    subnets = location.ask(lambda allocator: allocator.list_subnets(network))
+
+    async def look() -> str:
+        async with location.allocator() as allocator:
+            subnets = await allocator.list_subnets(network)
+        names = (f"{subnet.network}/{subnet.name}" for subnet in subnets)
+        return rendered(output, subnets, _lines_of(subnets, output), names)
+
+    print_answer(look, watching)
+
+
+def _lines_of(subnets: Sequence[Subnet], output: str) -> Iterator[str]:
     is_wide = output == "wide"
     rows: list[tuple[str, ...]] = [_COLUMNS + _WIDE_COLUMNS if is_wide else _COLUMNS]
     rows += [_row(subnet) + _wide_cells(subnet) if is_wide else _row(subnet) for subnet in subnets]
-    lines = table(fitted(rows, table_width(output), dispensable=("CONTAINERS",)))
-    show(output, subnets, lines, (f"{subnet.network}/{subnet.name}" for subnet in subnets))
+    return table(fitted(rows, table_width(output), dispensable=("CONTAINERS",)))
 
 
 @subnet.command()

@@ -8,10 +8,10 @@ import click
 
 from podtide.allocator.limits import USAGE_STEPS
 from podtide.allocator.subnets import SubnetUsage, UsageStep
-from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.names import ALLOCATOR_NAME
-from podtide.cli.output import formats_option, is_document, show, table, warn
-from podtide.cli.screen_width import fitted, screen_width
+from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
+from podtide.cli.options.names import ALLOCATOR_NAME
+from podtide.cli.output.formats import formats_option, is_document, show, table, warn
+from podtide.cli.output.screen_width import fitted, screen_width
 from podtide.cli.subnet.moment_option import MOMENT
 from podtide.cli.subnet.usage_chart import ChartPoint, draw_chart
 from podtide.core.errors import InvalidInput

@@ -7,13 +7,13 @@ from msgspec import Struct
 
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import CidrHolders, Debt, Subnet
-from podtide.cli.allocator_connection import AllocatorLocation, allocator_options
-from podtide.cli.known_names import complete_subnets
-from podtide.cli.names import ALLOCATOR_NAME
-from podtide.cli.output import alarming, counted, objects_option, rendered, table, table_width
-from podtide.cli.screen_width import fitted
+from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
+from podtide.cli.options.names import ALLOCATOR_NAME
+from podtide.cli.output.formats import alarming, counted, objects_option, rendered, table, table_width
+from podtide.cli.output.screen_width import fitted
+from podtide.cli.output.watching import Watching, print_answer, watch_options
+from podtide.cli.shell.known_names import complete_subnets
 from podtide.cli.subnet.details import draining_lines, holders_of, sentence_of
-from podtide.cli.watching import Watching, print_answer, watch_options
 from podtide.core.subnet.count_text import count_text
 
 _MOST_NODES = 10

@@ -12,10 +12,10 @@ import click
 
 from podtide.allocator.errors import AllocatorError
 from podtide.allocator.port import Allocator
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
-from podtide.cli.number_options import BoundedCount
-from podtide.cli.output import counted, warn
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.options.numbers import BoundedCount
+from podtide.cli.output.formats import counted, warn
 from podtide.cli.support_bundle.contents import BundleContents
 from podtide.cli.support_bundle.redaction import Redactor
 from podtide.cluster.port import Cluster

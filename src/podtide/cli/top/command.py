@@ -10,13 +10,13 @@ import click
 from msgspec.structs import replace
 
 from podtide.allocator.subnets import Subnet
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options, networks_namespace_option
-from podtide.cli.known_names import complete_nodes, complete_subnets
-from podtide.cli.number_options import INTERVAL
-from podtide.cli.observed_network import NetworkObjects, observe_networks, read_network_objects
-from podtide.cli.observed_node import observe_nodes
-from podtide.cli.output import alarming, objects_option, show, table_width, warn
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.observed.network import NetworkObjects, observe_networks, read_network_objects
+from podtide.cli.observed.node import observe_nodes
+from podtide.cli.options.numbers import INTERVAL
+from podtide.cli.output.formats import alarming, objects_option, show, table_width, warn
+from podtide.cli.shell.known_names import complete_nodes, complete_subnets
 from podtide.cli.top.overview import Overview
 from podtide.cli.top.sources import PolledAllocator, WatchedCluster
 from podtide.cli.top.tables import all_tables

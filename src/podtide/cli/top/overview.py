@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from podtide.agent.pool.pods import shown_addresses
 from podtide.allocator.subnets import Subnet
-from podtide.cli.observed_network import ObservedNetwork
-from podtide.cli.observed_node import ObservedNode
+from podtide.cli.observed.network import ObservedNetwork
+from podtide.cli.observed.node import ObservedNode
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.cluster_subnet_state import ClusterSubnetState
 from podtide.resources.node_network_config import NetworkContainer

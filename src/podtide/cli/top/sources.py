@@ -17,8 +17,8 @@ from msgspec import Struct
 from podtide.allocator.errors import AllocatorError
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
-from podtide.cli.observed_network import NetworkObjects, observe_networks
-from podtide.cli.observed_node import observe_nodes
+from podtide.cli.observed.network import NetworkObjects, observe_networks
+from podtide.cli.observed.node import observe_nodes
 from podtide.cli.top.overview import Overview, ReservedBy
 from podtide.cli.top.view import EVERYTHING as EVERYTHING_SHOWN
 from podtide.cli.top.view import TopView, view_of

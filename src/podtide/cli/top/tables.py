@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from podtide.cli.output import table
-from podtide.cli.screen_width import fitted
+from podtide.cli.output.formats import table
+from podtide.cli.output.screen_width import fitted
 from podtide.cli.top.overview import NamespaceLine, NetworkLine, NodeLine, Overview, ReservedBy, SubnetLine
 from podtide.cli.top.view import TopGrouping
 from podtide.core.subnet.count_text import count_text

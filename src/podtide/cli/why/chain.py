@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
-from podtide.cli.observed_node import ObservedNode
-from podtide.cli.output import counted
-from podtide.cli.suggested_commands import SuggestedCommands
+from podtide.cli.observed.node import ObservedNode
+from podtide.cli.output.formats import counted
+from podtide.cli.output.suggested_commands import SuggestedCommands
 from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.cli.why.next_step import what_next
 from podtide.cli.why.right_request import RightRequest, right_request

@@ -1,17 +1,17 @@
 """`podtide why`: the chain of decisions behind a pod's address, or behind its absence."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import click
 
 from podtide.allocator.errors import AllocatorUnavailable
-from podtide.cli.allocator_connection import AllocatorLocation, optional_allocator_options
-from podtide.cli.cluster_connection import ClusterConnection, cluster_options
-from podtide.cli.output import output_option, show
-from podtide.cli.screen_width import folded, screen_width
-from podtide.cli.suggested_commands import own_commands
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options
+from podtide.cli.output.formats import output_option, rendered
+from podtide.cli.output.screen_width import folded, screen_width
+from podtide.cli.output.suggested_commands import own_commands
+from podtide.cli.output.watching import Watching, print_answer, watch_options
 from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.facts import gather_facts
 from podtide.runtime.clock import SystemClock
@@ -32,6 +32,7 @@ _DEFAULT_NAMESPACE = "default"
 )
 @cluster_options
 @optional_allocator_options
+@watch_options
 @output_option
 def why(  # noqa: PLR0913 - one argument per option
     *,
@@ -40,6 +41,7 @@ def why(  # noqa: PLR0913 - one argument per option
     verbose: bool,
     there: ClusterConnection,
     location: AllocatorLocation | None,
+    watching: Watching | None,
     output: str,
 ) -> None:
     """Explain why a pod has its address, or has none.
@@ -48,8 +50,12 @@ def why(  # noqa: PLR0913 - one argument per option
     is what is so and what to do. Everything is concluded from the cluster's objects, by the functions that podtide's
     programs decide with; if --allocator or --database is given, the allocator is asked how full the subnet is.
     """
-    chain = asyncio.run(_explain(name, namespace, there, location))
-    show(output, chain, lines_of(chain, verbose=verbose, width=screen_width()))
+
+    async def look() -> str:
+        chain = await _explain(name, namespace, there, location)
+        return rendered(output, chain, lines_of(chain, verbose=verbose, width=screen_width()))
+
+    print_answer(look, watching)
 
 
 async def _explain(

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from podtide.allocator.errors import AllocatorError
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
-from podtide.cli.observed_node import ObservedNode, observe_nodes
+from podtide.cli.observed.node import ObservedNode, observe_nodes
 from podtide.cluster.field_selector import field_is
 from podtide.cluster.listing import get_if_there, list_all
 from podtide.cluster.port import Cluster, Forbidden, NotFound

@@ -8,12 +8,13 @@ to.
 
 from podtide.agent.pool.pods import pod_on_node, shown_addresses
 from podtide.agent.request.node_config import refusal_of
-from podtide.cli.observed_node import ObservedNode
-from podtide.cli.output import counted
-from podtide.cli.suggested_commands import SuggestedCommands
+from podtide.cli.observed.node import ObservedNode
+from podtide.cli.output.formats import counted
+from podtide.cli.output.suggested_commands import SuggestedCommands
 from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.cli.why.right_request import RightRequest
 from podtide.cluster.served.ages import age
+from podtide.controller import wait_reasons
 from podtide.controller.grant_condition import GRANTED, GrantReason, condition_of
 from podtide.resources.address_requests import addresses_requested
 from podtide.resources.conditions import ConditionStatus
@@ -79,20 +80,13 @@ def _of_the_pod(facts: WhyFacts, commands: SuggestedCommands) -> str:
 
 def _of_placement(pod: Pod) -> str:
     requested = [each for each in (IPV4_RESOURCE, IPV6_RESOURCE) if addresses_requested(pod, each)]
-    if not requested:
-        return "the scheduler has to find it a node; nothing asks for its address before that"
-    return (
-        f"the scheduler has to find it a node that publishes {' and '.join(requested)}: if its Events say that there is not "
-        "enough, pods have to end or the subnet has to grow (docs/placement.md)"
-    )
+    return wait_reasons.no_node(requested)
 
 
 def _of_the_node(facts: WhyFacts) -> str:
     name, config = facts.observed.name, facts.observed.config
     if facts.node is None:
-        return (
-            f"node {name} is gone: Kubernetes removes its pods, and whatever made them makes others elsewhere"
-        )
+        return wait_reasons.node_gone(name)
     if config is None and facts.leader.obstacle:
         return f"node {name} has no NodeNetworkConfig, and {facts.leader.obstacle}"
     if refusal := refusal_of(config, name):
@@ -111,10 +105,10 @@ def _of_the_pool(facts: WhyFacts) -> str:
     node = facts.observed
     if not node.containers or node.free < len(node.waiting):
         return ""
-    words = f"node {node.name} has {node.free} free for the {len(node.waiting)} that wait"
     waited = _waited(facts)
     if waited < _PLUGIN_SECONDS:
-        return f"{words}: the next call of the plugin takes one"
+        return wait_reasons.plugin_takes_one(node.name, node.free, len(node.waiting))
+    words = wait_reasons.addresses_free(node.name, node.free, len(node.waiting))
     said = [
         event
         for event in facts.events
@@ -128,9 +122,8 @@ def _of_the_pool(facts: WhyFacts) -> str:
 def _of_the_maximum(facts: WhyFacts, right: RightRequest | None) -> str:
     if right is None or not right.decision.short:
         return ""
-    return (
-        f"node {facts.observed.name} may have {right.decision.scaler.max_ips} addresses and has "
-        f"{facts.observed.demand} pods: raise max_ips, or move pods to other nodes"
+    return wait_reasons.node_at_its_maximum(
+        facts.observed.name, right.decision.scaler.max_ips, facts.observed.demand
     )
 
 
@@ -139,7 +132,7 @@ def _of_the_request(facts: WhyFacts, right: RightRequest | None) -> str:
     if not node.containers or right is None or node.requested >= min(right.count, node.demand):
         return ""
     if (waited := _waited(facts)) < _PATIENCE_SECONDS:
-        return f"the agent on node {node.name} asks for {right.count} within a second"
+        return wait_reasons.about_to_be_asked_for(node.name, right.count)
     return (
         f"the agent on node {node.name} has asked for {node.requested} and not for {right.count} since {age(waited)}, "
         f"so it does not run or does not reach the API server: {agent_advice(node)}"
@@ -157,7 +150,7 @@ def _of_the_grant(facts: WhyFacts, commands: SuggestedCommands) -> str:
     if words := facts.leader.obstacle or _of_the_allocator(facts):
         return words
     if granted is None or not is_answered:
-        return "the request controller answers the request within seconds; if this lasts, its log says why"
+        return wait_reasons.about_to_be_granted()
     if granted.reason not in {GrantReason.SHORT, GrantReason.FULL}:
         return f"the request is refused: {granted.message}"
     for subnet in facts.subnets:
@@ -184,7 +177,7 @@ def _of_the_allocator(facts: WhyFacts) -> str:
     if not error:
         return ""
     is_so = f"has not answered for {age(facts.now - to_wall_seconds(since))}" if since else "does not answer"
-    return f"the allocator {is_so}, and nothing is granted until it does: start it, or repair the connection to it ({error})"
+    return wait_reasons.allocator_away(error, is_so)
 
 
 def _of_what_is_to_come(facts: WhyFacts, commands: SuggestedCommands) -> str:
@@ -234,11 +227,9 @@ def subnet_obstacle(
             f"{counted(subnet.free, 'address is', 'addresses are')} free in subnet {subnet.name} and {debts}: "
             "the request controller grants them at its next reconcile, within seconds"
         )
-    parts = [f"subnet {subnet.name} is full: all {subnet.capacity} addresses are reserved"]
-    if owed:
-        parts.append(debts)
-    parts += [words for words in (_idle(subnet), _elsewhere(subnet)) if words]
-    return f"{', '.join(parts)}; grow it with `{commands.grow(subnet.network, subnet.name)}`, or remove pods"
+    parts = [words for words in (debts if owed else "", _idle(subnet), _elsewhere(subnet)) if words]
+    grow = commands.grow(subnet.network, subnet.name)
+    return wait_reasons.subnet_full(subnet.name, subnet.capacity, parts, grow)
 
 
 def _idle(subnet: SubnetFacts) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from msgspec import Struct
 
 from podtide.agent.request.node_config import networks_of, node_scaler_of
-from podtide.cli.observed_node import ObservedNode
+from podtide.cli.observed.node import ObservedNode
 from podtide.cli.why.facts import SubnetFacts, WhyFacts
 from podtide.core.exact import exact, text
 from podtide.core.subnet.scaler import NodeScaler, Scaler, SubnetScaler, effective_scaler

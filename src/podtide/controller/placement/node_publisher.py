@@ -66,6 +66,8 @@ class NodePublisher:
         self._taints = context.options.placement_taint
         """Without it the controller has no right to write taints: what is left of them is removed by a command."""
         self._written: dict[str, _LastWrite] = {}
+        self._left: dict[str, Mapping[str, int | None]] = {}
+        """What Nodes published when this term last looked at them, and after what it wrote then: no less than their pods request."""
         self._lowered_at: dict[str, float] = {}
 
     async def reconcile(self, name: str) -> float | None:
@@ -89,7 +91,9 @@ class NodePublisher:
 
     async def _without_numbers(self, node: Node, config: NodeNetworkConfig | None) -> float | None:
         """Write the taint alone, for a node that publishes nothing. Returns after how many seconds it may be written."""
-        if not shown_by(node):
+        if shown_by(node):
+            self._rooms.keep_node(node.metadata.name)
+        else:
             self._rooms.note_node(node.metadata.name, {})  # a former Node of its name may count there
         if not self._taints or config is None or config.node_uid != node.metadata.uid:
             return None
@@ -114,6 +118,7 @@ class NodePublisher:
         self._coverage.forget(name)
         self._rooms.note_node(name, {})
         self._written.pop(name, None)
+        self._left.pop(name, None)
         self._lowered_at.pop(name, None)
 
     def _shown(self, node: Node) -> dict[str, int | None]:
@@ -132,13 +137,21 @@ class NodePublisher:
                 entries[subnet] = demand.entry(reading, numbers.get(resource))
         self._rooms.note_node(demand.config.metadata.name, entries)
 
+    def _is_bound(self, name: str, resource: str, shown: int | None) -> bool:
+        """Whether the node's pods were placed by that number: only this term has lowered it since it last looked."""
+        left = self._left.get(name, {}).get(resource)
+        return shown is not None and left is not None and shown >= left
+
     def _wanted(self, demand: NodeDemand, shown: Mapping[str, int | None]) -> _WantedNumbers:
         numbers, short_in = {}, []
+        name = demand.config.metadata.name
         is_full = False
         for resource, subnet in demand.subnets.items():
             if (reading := self._rooms.reading(subnet)) is None:
                 continue
-            node, left = demand.published(reading, shown.get(resource)), self._rooms.left(subnet)
+            number = shown.get(resource)
+            node = demand.published(reading, number, is_bound=self._is_bound(name, resource, number))
+            left = self._rooms.left(subnet)
             numbers[resource] = decide_published(node, left)
             is_full |= has_no_room(node, left)
             if numbers[resource] < least_number(node, left.room):
@@ -160,6 +173,7 @@ class NodePublisher:
             decided_from = node.metadata.resource_version
             node = await self._context.writes.patch(node, resource_changes(changed), status=True)
             self._written[name] = _LastWrite(decided_from, {**shown, **changed})
+        self._left[name] = {**shown, **changed}
         if self._taints and taints != is_tainted(node) and not (taints and waits):
             await self._context.writes.patch(node, taint_changes(node, tainted=taints), unchanged=True)
         if closes and not waits:

@@ -45,9 +45,21 @@ class NodeDemand(Struct, frozen=True, kw_only=True):
         containers = self.config.status.network_containers
         return {resource_of(each): each.subnet_name for each in containers if each.subnet_name}
 
-    def published(self, reading: RoomReading, shown: int | None) -> PublishedNode:
-        """The node as the rule takes it, in one of its subnets."""
-        pods = self._pods(reading)
+    def published(self, reading: RoomReading, shown: int | None, *, is_bound: bool = False) -> PublishedNode:
+        """The node as the rule takes it, in one of its subnets.
+
+        `is_bound` says that pods were placed there by what is shown: it is what this term left there, or more.
+        """
+        pods, stated, is_outdated = self._pods(reading), self._stated_pods, self._is_outdated(reading)
+        is_window = pods.least < pods.most
+        placed = None
+        if (
+            is_window
+            and stated is not None
+            and shown is not None
+            and (is_outdated or (is_bound and not reading.is_tight))
+        ):
+            placed = max(stated, shown + self.unrequested)
         return PublishedNode(
             pods=pods.most,
             least_pods=pods.least,
@@ -55,28 +67,34 @@ class NodeDemand(Struct, frozen=True, kw_only=True):
             maximum=self.maximum.usable,
             unrequested=self.unrequested,
             shown=shown,
-            stated_pods=self._stated_pods(reading) if pods.least < pods.most else None,
+            placed_pods=placed,
+            is_outdated=is_window and is_outdated,
         )
 
     def entry(self, reading: RoomReading, number: int | None) -> NodeEntry:
         """The node as it counts in one of its subnets when it publishes this number."""
         pods = self._pods(reading)
-        if (stated := self._stated_pods(reading)) is not None:
+        if self._is_outdated(reading) and (stated := self._stated_pods) is not None:
             # A window is wider than what is known, until the node narrows it.
             pods = PodRange(max(pods.least, min(stated, pods.most)), pods.most)
         published = 0 if number is None else number + self.unrequested
-        return NodeEntry(pods=pods, number=published, maximum=self.maximum)
+        return NodeEntry(
+            pods=pods, number=published, maximum=self.maximum, node=self.published(reading, number)
+        )
 
-    def _stated_pods(self, reading: RoomReading) -> int | None:
-        """What the node stated last, if it follows a batch that is no longer in force; else None.
+    @property
+    def _stated_pods(self) -> int | None:
+        """What the node stated last; None where it states nothing."""
+        statement = statement_in(self.config.metadata.annotations, self.config.spec.requested_ip_count)
+        return None if statement is None else statement.demand
 
-        A node in two subnets may rightly follow the other one's.
-        """
+    def _is_outdated(self, reading: RoomReading) -> bool:
+        """Whether the node follows a batch that is no longer in force. One in two subnets may rightly follow the other one's."""
         config = self.config
         statement = statement_in(config.metadata.annotations, config.spec.requested_ip_count)
         if statement is None or len(config.status.network_containers) > 1:
-            return None
-        return statement.demand if statement.batch != min(reading.batch, statement.max_ips) else None
+            return False
+        return statement.batch != min(reading.batch, statement.max_ips)
 
     @property
     def _stated(self) -> StatedDemand:
@@ -85,10 +103,8 @@ class NodeDemand(Struct, frozen=True, kw_only=True):
 
     def _pods(self, reading: RoomReading) -> PodRange:
         """U⁻ and U⁺. A window ends at the node's maximum; pods beyond it are there all the same."""
-        config = self.config
         least, most = window_of(self._stated, reading.batch, reading.top)
-        statement = statement_in(config.metadata.annotations, config.spec.requested_ip_count)
-        return PodRange(least, max(most, statement.demand if statement is not None else 0))
+        return PodRange(least, max(most, self._stated_pods or 0))
 
 
 def demand_of(node: Node, config: NodeNetworkConfig | None, most: int) -> NodeDemand | None:

@@ -8,16 +8,18 @@ what was theirs before, is looked at again with the next reading, or when an add
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podtide.allocator.subnets import SubnetDemandReport
 from podtide.core.subnet.batch import SubnetDecision
 from podtide.core.subnet.demand_by_batch import PodRange
 from podtide.core.subnet.placement import (
     ClusterSums,
+    PublishedNode,
     RoomLeft,
     SubnetRoom,
     decide_room,
+    is_lowering,
     others_of,
     room_left,
 )
@@ -42,6 +44,8 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     number: int
     """What it publishes, and its pods that request nothing."""
     maximum: NodeMaximum
+    node: PublishedNode
+    """It as the rule takes it."""
 
 
 class RoomReading(Struct, frozen=True, kw_only=True):
@@ -51,6 +55,8 @@ class RoomReading(Struct, frozen=True, kw_only=True):
     batch: int
     top: int
     """By which statements are read."""
+    is_tight: bool
+    """Whether windows of demand are too wide to tell whether every node can have one pod more, and no batch will narrow them."""
     subnet: SubnetRoom
     others: PodRange
 
@@ -62,18 +68,33 @@ class _SubnetNodes:
         self._entries: dict[str, NodeEntry] = {}
         self._pods = PodRange(0, 0)
         self._numbers = 0
+        self._room = 0
+        self._lowering: set[str] = set()
         self.short: set[str] = set()
         """Nodes that publish less than their room."""
         self.saved = 0
         """By how much their maxima are smaller than the allocator knows: it does not know kubelets' own."""
 
+    def take_room(self, room: int) -> None:
+        """Take in the room that the nodes have now."""
+        self._room = room
+        self._lowering = {name for name, entry in self._entries.items() if is_lowering(entry.node, room)}
+
     def note(self, node: str, entry: NodeEntry | None) -> None:
         self.short.discard(node)
+        self._lowering.discard(node)
         if (before := self._entries.pop(node, None)) is not None:
             self._add(before, -1)
         if entry is not None:
             self._entries[node] = entry
             self._add(entry, 1)
+            if is_lowering(entry.node, self._room):
+                self._lowering.add(node)
+
+    def keep(self, node: str) -> None:
+        """Count on nothing from a node that is not lowered, because it is not known what pods it has."""
+        if (entry := self._entries.get(node)) is not None:
+            self.note(node, structs.replace(entry, node=structs.replace(entry.node, shown=None)))
 
     def _add(self, entry: NodeEntry, sign: int) -> None:
         self._pods = _sum(self._pods, entry.pods, sign)
@@ -86,7 +107,12 @@ class _SubnetNodes:
 
     @property
     def sums(self) -> ClusterSums:
-        return ClusterSums(nodes=len(self._entries), pods=self._pods, numbers=self._numbers)
+        return ClusterSums(
+            nodes=len(self._entries),
+            pods=self._pods,
+            numbers=self._numbers,
+            is_lowering=bool(self._lowering),
+        )
 
 
 def _sum(one: PodRange, other: PodRange, sign: int) -> PodRange:
@@ -132,6 +158,11 @@ class SubnetRooms:
             if not had_one and self._has_one(subnet):
                 self._queue_all(self._nodes[subnet].short)
 
+    def keep_node(self, node: str) -> None:
+        """Note that what a node publishes stays as it is until its agent says more."""
+        for nodes in self._nodes.values():
+            nodes.keep(node)
+
     def note_short(self, node: str, subnet: str) -> None:
         """Note that a node publishes less than its room."""
         self._nodes[subnet].short.add(node)
@@ -152,11 +183,14 @@ class SubnetRooms:
             room=decide_room(before.room if before else None, read),
             batch=decision.scaler.batch,
             top=subnet.in_force.top,
+            is_tight=read.at_least < read.containers and not decision.unanswered,
             subnet=read,
             others=others_of(read, nodes.sums),
         )
         self._readings[subnet.name] = now
         is_new = before is None or before.room != now.room
+        if is_new:
+            nodes.take_room(now.room)
         unread = self._unread.pop(subnet.name, set())
         self._queue_all({*unread, *nodes.names, *self._users(subnet.name)} if is_new else nodes.short)
         return read

@@ -6,8 +6,9 @@
     a reservation that no pool has an allocation for         deleted, if its pod certainly does not have the address
     a reservation for another pod than the one that has it   corrected in place
     an address in a guarded pool without a reservation       reserved for the pod that has it
+    a pool whose stated count is not that of its entries     counted again, for the columns of `kubectl get`
 
-Nothing is concluded from one pass: each leak must be found twice, some time apart, by the same leader, and before
+Of leaks nothing is concluded from one pass: each must be found twice, some time apart, by the same leader, and before
 anything is freed the pod is read afresh (design R3). In a cluster without leaks each interval costs one read
 of everything and no write.
 """
@@ -70,7 +71,7 @@ class RepairLoop:
         self._namespace = namespace
         self._schedule = schedule
         self._refused: set[str] = set()
-        mending = RepairWrites(cluster, writes, namespace, counts)
+        self._mending = mending = RepairWrites(cluster, writes, namespace, counts)
         self._allocations = AllocationRepair(mending, patience=patience, log=runtime.log)
         self._reservations = ReservationRepair(mending, patience=patience, log=runtime.log)
 
@@ -90,6 +91,9 @@ class RepairLoop:
         fresh = PodLookup(self._cluster, self._nodes)
         released = await self._allocations.repair(snapshot, pods, fresh, now)
         await self._reservations.repair(snapshot, pods, released, fresh, now)
+        for pool in snapshot.pools.values():
+            if pool.is_miscounted:
+                await self._mending.recount(pool.name)
         self._counts.looks += 1
         self._counts.suspects = sum(map(len, self._suspects))
         return self._next_look_seconds(snapshot.schedules)

@@ -47,6 +47,8 @@ class IPPoolSnapshot(Struct, frozen=True, kw_only=True):
     range: IPNetwork | None
     belonging: PoolNetwork | None
     entries: tuple[PoolEntry, ...]
+    is_miscounted: bool = False
+    """Whether the count that people see is not that of the entries."""
 
 
 class RepairSnapshot(Struct, frozen=True, kw_only=True):
@@ -128,7 +130,7 @@ def pod_seen(pod: Pod, is_node_there: Callable[[str], bool]) -> PodSeen:
 
 def _pool_snapshot(pool: IPPool, known: KnownNetworks) -> IPPoolSnapshot | None:
     """The pool without what is not needed; None if it is empty, as most slices of a large network are."""
-    if not pool.spec.allocations:
+    if not pool.spec.allocations and not pool.is_miscounted:
         return None
     name = pool.metadata.name
     return IPPoolSnapshot(
@@ -138,6 +140,7 @@ def _pool_snapshot(pool: IPPool, known: KnownNetworks) -> IPPoolSnapshot | None:
         entries=tuple(
             PoolEntry(name, key, allocation_of(entry)) for key, entry in pool.spec.allocations.items()
         ),
+        is_miscounted=pool.is_miscounted,
     )
 
 

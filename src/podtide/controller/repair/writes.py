@@ -4,6 +4,7 @@ Each has the version it was decided from as precondition, so none overwrites an 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from podtide.controller.repair.snapshot import PoolEntry
 from podtide.core.networks.allocations import Allocation
 from podtide.networks.audit_picture import allocation_of, reservation_for
 from podtide.resources.base import ObjectMeta
-from podtide.resources.ip_pool import IPAllocation, IPPool
+from podtide.resources.ip_pool import IPAllocation, IPPool, with_allocations
 from podtide.resources.metadata_keys import NODE_ANNOTATION
 from podtide.resources.overlapping_range import OverlappingRangeIPReservation
 
@@ -48,12 +49,22 @@ class RepairWrites:
             if pool and leaving:
                 kept = {key: entry for key, entry in allocations.items() if key not in leaving}
                 try:
-                    await self._writes.replace(replace(pool, spec=replace(pool.spec, allocations=kept)))
+                    await self._writes.replace(with_allocations(pool, kept))
                 except Conflict:
                     continue
                 self._counts.repairs["allocation-released"] += len(leaving)
             return [held for held in entries if held.key in leaving or held.key not in allocations]
         return []
+
+    async def recount(self, pool_name: str) -> None:
+        """Write how many addresses of a pool are taken, if another program's write left a wrong count.
+
+        It is not counted as a repair: no address is concerned, and an alert fires where repairs go on and on.
+        """
+        pool = await self._read_pool(pool_name)
+        if pool is not None and pool.is_miscounted:
+            with suppress(Conflict):
+                await self._writes.replace(with_allocations(pool, pool.spec.allocations))
 
     async def release_reservation(self, reservation: OverlappingRangeIPReservation) -> bool:
         """Delete a reservation, if it is as it was read."""

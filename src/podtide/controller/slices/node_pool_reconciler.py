@@ -108,7 +108,7 @@ class NodePoolReconciler:
             return None
         place = ObjectMeta(name=free, namespace=context.namespace)
         marks = ownership(name, node)
-        return await context.writes.create(new_pool(place, assignment.slice, marks))
+        return await context.writes.create(new_pool(place, of.addresses.part(assignment.slice), marks))
 
     async def _bind(self, name: str, node: str, pool: IPPool, survey: RangeSurvey) -> None:
         marks = ownership(name, survey.nodes[node])

@@ -15,12 +15,12 @@ from podtide.controller.machines import machine_of
 from podtide.core.machine_identity import UNKNOWN_MACHINE, MachineIdentity
 from podtide.core.networks.slice_custody import Custody
 from podtide.core.networks.slices import SliceAssignment
-from podtide.core.ranges import IPNetwork
+from podtide.core.ranges import AddressRange, IPNetwork
 from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.networks.network import NetworkRange
 from podtide.networks.ownership import pool_range
 from podtide.resources.base import Key, ObjectMeta
-from podtide.resources.ip_pool import IPPool, IPPoolSpec
+from podtide.resources.ip_pool import IPPool, IPPoolSpec, with_allocations
 from podtide.resources.metadata_keys import (
     MACHINE_ANNOTATION,
     NETWORK_ANNOTATION,
@@ -37,10 +37,11 @@ _NOBODYS = ""
 """The key of pools that name no NodeSlicePool: those for whole ranges, and those that Whereabouts created."""
 
 
-def new_pool(place: ObjectMeta, slice_: IPNetwork, marks: Mapping[str, str]) -> IPPool:
+def new_pool(place: ObjectMeta, slice_: AddressRange, marks: Mapping[str, str]) -> IPPool:
     """An empty pool of a slice, inert until it is `bound`."""
     place = structs.replace(place, annotations=dict(marks))
-    return IPPool(metadata=place, spec=IPPoolSpec(range=str(slice_), allocations={}))
+    pool = IPPool(metadata=place, spec=IPPoolSpec(range=str(slice_), allocations={}))
+    return with_allocations(pool, {}, capacity=slice_.capacity)
 
 
 def ownership(node_slice_pool: str, node: Node) -> dict[str, str]:

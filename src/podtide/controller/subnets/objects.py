@@ -21,6 +21,7 @@ from podtide.controller.subnets.status import (
     subnet_status,
 )
 from podtide.controller.term_context import TermContext
+from podtide.core.subnet.exhaustion import Thresholds
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus
 from podtide.resources.cluster_subnet_state import ClusterSubnetState, ClusterSubnetStateStatus
@@ -51,6 +52,8 @@ class SubnetObjects:
         self._is_placed = context.options.placement
         self._fullness: dict[str, Fullness] = {}
         self._written_at: dict[str, float] = {}
+        self._last_write: dict[str, tuple[ClusterSubnetStatus, ClusterSubnetStatus]] = {}
+        """The status of each ClusterSubnet as it was last sent, and as the API server keeps it: an older CRD drops new fields."""
         self._reserved: dict[str, tuple[int, float]] = {}
         """What the last reconciles of each subnet found reserved, and since when."""
 
@@ -65,6 +68,7 @@ class SubnetObjects:
     def forget(self, name: str) -> None:
         """Forget a subnet that is no longer reconciled."""
         self._written_at.pop(name, None)
+        self._last_write.pop(name, None)
         self._reserved.pop(name, None)
         self._fullness.pop(name, None)
 
@@ -85,6 +89,7 @@ class SubnetObjects:
         configured: ConfiguredBounds,
         others: Sequence[ClusterBounds],
         *,
+        thresholds: Thresholds,
         forecast: SubnetForecast | None,
         is_full: bool,
     ) -> ClusterSubnet:
@@ -111,13 +116,17 @@ class SubnetObjects:
             *(self._coverage.conditions(generation, moment) if is_placed else []),
         )
         runs_out = notice.runs_out if notice else shown.status.runs_out
-        status = subnet_status(before, subnet, conditions, runs_out)
+        status = subnet_status(before, subnet, thresholds, conditions, runs_out)
         silent = now - self._written_at.setdefault(name, now)
         resting = now - self._note_reserved(name, subnet.reserved, now)
-        if not is_worth_writing(shown.status, status, silent_seconds=silent, resting_seconds=resting):
+        is_dropped = self._last_write.get(name) == (status, shown.status)
+        if is_dropped or not is_worth_writing(
+            shown.status, status, silent_seconds=silent, resting_seconds=resting
+        ):
             return shown
         written = await self._writes.replace_status(structs.replace(shown, status=status))
         self._written_at[name] = now
+        self._last_write[name] = (status, written.status)
         return written
 
     def _note_fullness(self, shown: ClusterSubnet, *, is_full: bool) -> Fullness:

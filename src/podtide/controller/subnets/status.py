@@ -20,7 +20,13 @@ from fractions import Fraction
 from msgspec import structs
 
 from podtide.allocator.subnets import Subnet
-from podtide.resources.cluster_subnet import ClusterSubnetStatus, ScalerInForce, SubnetCidr
+from podtide.core.subnet.exhaustion import Thresholds
+from podtide.resources.cluster_subnet import (
+    ClusterSubnetStatus,
+    ScalerInForce,
+    SubnetCidr,
+    ThresholdsInForce,
+)
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 
 IN_REACH = "AllocatorReachable"
@@ -34,7 +40,11 @@ _PART_OF_RESERVED = 8
 
 
 def subnet_status(
-    before: ClusterSubnetStatus, subnet: Subnet, conditions: Iterable[Condition], runs_out: str = ""
+    before: ClusterSubnetStatus,
+    subnet: Subnet,
+    thresholds: Thresholds,
+    conditions: Iterable[Condition],
+    runs_out: str = "",
 ) -> ClusterSubnetStatus:
     """The status with what was read, what is in force, and the day on which the subnet runs out."""
     in_force = subnet.in_force
@@ -54,6 +64,7 @@ def subnet_status(
         starved=in_force.starved,
         runs_out=runs_out,
         scaler=ScalerInForce(batch=in_force.batch, buffer=float(Fraction(in_force.buffer)), top=in_force.top),
+        thresholds=ThresholdsInForce(lower=float(thresholds.lower), upper=float(thresholds.upper)),
         conditions=all_conditions,
     )
 

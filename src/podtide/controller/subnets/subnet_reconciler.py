@@ -39,6 +39,7 @@ from podtide.controller.subnets.runs_out import RUNS_OUT_SOON, run_out_warning
 from podtide.controller.term_context import TermContext
 from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetDecision, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
+from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerOverride
@@ -166,7 +167,9 @@ class SubnetReconciler:
         subnet = await self._put_in_force(demand.subnet, decision, bounds)
         others = [each for each in demand.bounds if each.cluster != self._options.cluster]
         is_full = self._placement.note_subnet(demand, decision).is_full
-        told_by = await self._tell(shown, subnet, configured, others, is_full=is_full)
+        told_by = await self._tell(
+            shown, subnet, configured, others, thresholds=bounds.thresholds, is_full=is_full
+        )
         await self._record_events(told_by, subnet.in_force, decision)
         await self._warn(shown, told_by)
         self._forecasts.note(subnet)
@@ -197,13 +200,14 @@ class SubnetReconciler:
         except InForceConflict:
             return await self._context.allocator.get_subnet(subnet.network, subnet.name)
 
-    async def _tell(
+    async def _tell(  # noqa: PLR0913 - all that the status is made from
         self,
         shown: ClusterSubnet | None,
         subnet: Subnet,
         configured: ConfiguredBounds,
         others: list[ClusterBounds],
         *,
+        thresholds: Thresholds,
         is_full: bool,
     ) -> Resource:
         """Write what is in force to the objects that agents watch. Returns the object that Events are about."""
@@ -215,7 +219,7 @@ class SubnetReconciler:
         if self._options.cluster_subnets:
             forecast = self._forecasts.latest(subnet.name)
             return await self._objects.write_subnet(
-                shown, subnet, configured, others, forecast=forecast, is_full=is_full
+                shown, subnet, configured, others, thresholds=thresholds, forecast=forecast, is_full=is_full
             )
         if shown is not None:
             await self._objects.clear_subnet(shown)

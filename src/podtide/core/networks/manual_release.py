@@ -21,7 +21,24 @@ class ReleaseObjection(StrEnum):
     ALIVE = "the pod that holds it lives"
     UNPROVEN = "it is held for no pod by name, so nothing proves that it is unused"
     STRANDED = "its pod's node is deleted, and the machine may run on with the pod"
-    QUARANTINED = "the node of its slice is deleted, and the machine may run on with the pod"
+    QUARANTINED = "the node that it was given by is deleted, and the machine may run on with the pod"
+    UNPLACED = (
+        "its pod is gone, but nothing tells from which node: if that is deleted, its machine may run on with the pod; "
+        "the controller's repair frees the address when the quarantine of such a node would be over"
+    )
+
+
+class NodeOfAddress(StrEnum):
+    """The node by which an address was given."""
+
+    THERE = "there"
+    DELETED = "deleted"
+    UNKNOWN = "unknown"
+    """As of a pool that all nodes share, where no reservation names the node."""
+
+
+_ABSENT = (Orphaned.GONE, Orphaned.REPLACED, Orphaned.NOT_SHOWN)
+"""The holder's own pod is not there, so neither is what it says of its node."""
 
 
 def objections_to_release(
@@ -30,19 +47,20 @@ def objections_to_release(
     address: IPAddress | None,
     *,
     is_shown: bool,
-    is_in_quarantine: bool,
+    node: NodeOfAddress,
 ) -> tuple[ReleaseObjection, ...]:
     """All that speaks against freeing it; nothing if it may be freed.
 
-    `pod` is the pod of the holder's name; `is_shown` says that any living pod shows the address, and `is_in_quarantine`
-    that the slice is that of a deleted Node.
+    `pod` is the pod of the holder's name; `is_shown` says that any living pod shows the address. Where the node is not
+    known, nothing holds a deleted Node's addresses back but the time for which repair waits (`leaks.LeakGrace`), and a
+    person concludes from the same absence as repair does.
     """
     reason = why_orphaned(holder, pod, address)
-    return tuple(_objections(reason, pod, is_shown=is_shown, is_in_quarantine=is_in_quarantine))
+    return tuple(_objections(reason, pod, is_shown=is_shown, node=node))
 
 
 def _objections(
-    reason: Orphaned | None, pod: PodSeen | None, *, is_shown: bool, is_in_quarantine: bool
+    reason: Orphaned | None, pod: PodSeen | None, *, is_shown: bool, node: NodeOfAddress
 ) -> Iterator[ReleaseObjection]:
     if is_shown:
         yield ReleaseObjection.SHOWN
@@ -50,5 +68,7 @@ def _objections(
         yield ReleaseObjection.UNPROVEN if pod is None else ReleaseObjection.ALIVE
     if reason is Orphaned.STRANDED:
         yield ReleaseObjection.STRANDED
-    if is_in_quarantine:
+    if node is NodeOfAddress.DELETED:
         yield ReleaseObjection.QUARANTINED
+    if node is NodeOfAddress.UNKNOWN and reason in _ABSENT:
+        yield ReleaseObjection.UNPLACED

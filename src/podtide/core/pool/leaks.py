@@ -67,6 +67,11 @@ class SuspectedSandboxes:
         self.forget(owner.sandbox, owner.interface)
         self._suspects[owner.sandbox, owner.interface] = (owner, now)
 
+    def since(self, owner: Owner) -> float | None:
+        """The time since which the sandbox has been a suspect; None if it is not one."""
+        suspect = self._suspects.get((owner.sandbox, owner.interface))
+        return None if suspect is None else suspect[1]
+
     def due(self, now: float, grace_seconds: float) -> tuple[Owner, ...]:
         """The owners whose grace period is over."""
         suspects = self._suspects.values()

@@ -25,9 +25,15 @@ nothing, since room and a⁻ shrink alike. A smaller L is taken at once, a large
 numbers would change with every pod at a boundary. Where every maximum fits, the number is the maximum, which is constant.
 
 Numbers are lowered later than they are raised, and nodes fill at different times. So a number is raised beyond the one pod
-only by what the numbers of all nodes leave of P, the pods that the subnet has addresses for: that holds for the sum of numbers,
-however old what is known of the pods. When the batch changes, all nodes state their demand anew within a moment. Until a node has
-done so, its U⁺ is the end of a wide window: nothing is raised by that, or the sum would exceed P by all windows.
+only by what the numbers of all nodes leave of P, the pods that the subnet has addresses for, and to the one pod only while that makes
+the sum no more than P + N. So the sum is at most P + N, however old what is known of the pods. A node that has used up its number waits
+for that one pod only while others publish more than they should and are about to be lowered: pods that fit there go there meanwhile.
+
+U⁺ may be the end of a window, as wide as the batch. Nothing is raised by that, or the sum would exceed P by all windows. So where only
+a window is known, a number is no longer U⁺ + 1 at least, but no less than the node has pods by what it stated and published: pods that
+request an address are placed by the number, and cannot be more. What the numbers leave of P is given by U⁺ as ever. No pod waits for
+long because of that: where a window is too wide for the one pod (a⁻ < N), the batch is lowered with the same reading, and all nodes state
+their demand within a moment. Where the batch is not lowered (a person pinned it, or nodes keep nothing free), the end of the window counts.
 """
 
 from msgspec import Struct, structs
@@ -83,6 +89,8 @@ class ClusterSums(Struct, frozen=True, kw_only=True):
     pods: PodRange
     numbers: int
     """What they publish, and pods there that request nothing."""
+    is_lowering: bool = False
+    """Whether some of them publish more than they should."""
 
 
 class RoomLeft(Struct, frozen=True, kw_only=True):
@@ -91,7 +99,7 @@ class RoomLeft(Struct, frozen=True, kw_only=True):
     room: int
     """L"""
     for_one: bool
-    """Whether one more pod can have an address, by what is known now."""
+    """Whether one more pod can have an address, by what is known now, and a number may be raised for it whatever others publish."""
     unpublished: int
     """What the numbers of all nodes leave of P; less than 0 where they exceed it."""
 
@@ -112,8 +120,10 @@ class PublishedNode(Struct, frozen=True, kw_only=True):
     more than they use."""
     shown: int | None = None
     """What the node publishes now."""
-    stated_pods: int | None = None
-    """Where another batch came into force, and the node has still to state its demand anew: what it stated last."""
+    placed_pods: int | None = None
+    """Where U⁺ is the end of a window: at most as many by what it stated last and published since; None where that is not known."""
+    is_outdated: bool = False
+    """Whether another batch came into force, and the node has still to state its demand anew."""
 
 
 def decide_room(before: int | None, subnet: SubnetRoom) -> int:
@@ -145,22 +155,22 @@ def room_left(room: int, subnet: SubnetRoom, others: PodRange, cluster: ClusterS
     least = subnet.at_least + subnet.pods.most - others.most - cluster.pods.most
     share = least * min(cluster.nodes, subnet.containers) // max(1, subnet.containers)
     most = subnet.at_most + subnet.pods.least - others.least - cluster.pods.least
-    return RoomLeft(room=room, for_one=most > 0, unpublished=cluster.pods.most + share - cluster.numbers)
+    unpublished = cluster.pods.most + share - cluster.numbers
+    may_exceed = unpublished > -cluster.nodes or not cluster.is_lowering
+    return RoomLeft(room=room, for_one=most > 0 and may_exceed, unpublished=unpublished)
 
 
 def decide_published(node: PublishedNode, left: RoomLeft) -> int:
     """The number that the node publishes."""
-    node = _until_restated(node)
+    node = _as_known(node)
     highest = _with_room(node, left.room)
     shown = 0 if node.shown is None else node.shown + node.unrequested
     if node.shown is not None and least_number(node, left.room) <= node.shown and shown <= highest:
         return node.shown
     if shown > highest:
-        number = max(highest, min(shown, node.possible_pods))
+        number = min(shown, _highest_kept(node, left.room))
     else:
-        has_one = left.for_one and left.room and node.stated_pods is None
-        needed = _with_room(node, 1 if has_one else 0)
-        number = max(needed, min(highest, shown + max(0, left.unpublished)))
+        number = max(_needed(node, left), min(highest, shown + max(0, left.unpublished)))
     return max(0, number - node.unrequested)
 
 
@@ -169,17 +179,36 @@ def least_number(node: PublishedNode, room: int) -> int:
     return max(0, _with_room(node, max(1, room // _LEAST_PART) if room else 0) - node.unrequested)
 
 
+def is_lowering(node: PublishedNode, room: int) -> bool:
+    """Whether the node publishes more than it should, and is lowered as soon as it may be."""
+    return node.shown is not None and node.shown > max(0, _highest_kept(node, room) - node.unrequested)
+
+
 def has_no_room(node: PublishedNode, left: RoomLeft) -> bool:
     """Whether no further pod can have an address on the node."""
     return not left.room or node.least_pods >= node.maximum
 
 
-def _until_restated(node: PublishedNode) -> PublishedNode:
+def _needed(node: PublishedNode, left: RoomLeft) -> int:
+    """What the node has addresses for at least, whatever others publish: one pod more, where its pods are known."""
+    if node.is_outdated or node.placed_pods is not None:
+        return _placed(node)
+    return _with_room(node, 1 if left.for_one and left.room else 0)
+
+
+def _as_known(node: PublishedNode) -> PublishedNode:
     """The node with no more pods than it stated last or had published, if it is about to state its demand anew."""
-    if node.stated_pods is None or node.shown is None:
-        return node
-    known = max(node.stated_pods, node.shown + node.unrequested)
-    return structs.replace(node, pods=min(node.pods, known))
+    return structs.replace(node, pods=_placed(node)) if node.is_outdated else node
+
+
+def _placed(node: PublishedNode) -> int:
+    """The pods that are there at most, by all that is known."""
+    return node.pods if node.placed_pods is None else min(node.pods, node.placed_pods)
+
+
+def _highest_kept(node: PublishedNode, room: int) -> int:
+    """The most pods that a node publishes addresses for without being lowered."""
+    return max(_with_room(_as_known(node), room), node.possible_pods)
 
 
 def _with_room(node: PublishedNode, room: int) -> int:

@@ -6,9 +6,10 @@ demand has rested for a minute, with jitter so that a thousand nodes do not writ
 minutes. At the top rung no decision needs it, and no node writes it.
 
 Where pods request addresses of a scheduler, every other demand below the top rung is stated once it has rested: what the node
-publishes follows from it (see `placement`). A larger one is stated within seconds: pods may have used up what the node publishes
-without a change of its request, and others wait for it to publish more. Smaller ones still rest for a minute, so pods that come and
-go cost nothing while they are no more than were stated.
+publishes follows from it (see `placement`). A larger one is stated within seconds, whether it rests or not: pods may have used up what
+the node publishes without a change of its request, and others wait for it to publish more; and what other nodes publish meanwhile is
+decided by how many pods this one has. Smaller ones still rest for a minute, so pods that come and go cost nothing while they are no
+more than were stated.
 """
 
 from msgspec import Struct, structs
@@ -21,7 +22,7 @@ REST_SECONDS = 60.0
 JITTER_SECONDS = 30.0
 """At most so much later."""
 GROWN_SECONDS = 2.0
-"""How long a larger demand must have been the same, where pods request addresses."""
+"""How long after demand exceeded what was stated it is stated, where pods request addresses: pods come in bursts."""
 GROWN_JITTER_PART = 0.1
 """Of the jitter, so much is added to that."""
 EVERY_SECONDS = 300.0
@@ -34,24 +35,28 @@ class Restating(Struct, frozen=True):
     demand: int = -1
     rested_since: float = 0.0
     jitter_seconds: float = 0.0
+    grown_at: float | None = None
+    """The time at which a demand that exceeds what was stated is stated, where pods request addresses; None where it does not."""
     not_before: float = 0.0
 
-    def seen(self, demand: int, now: float, chance: float) -> "Restating":
-        """The state after seeing this demand. `chance`, from 0 to 1, is the source of the jitter."""
-        if demand == self.demand:
-            return self
+    def seen(self, demand: int, now: float, chance: float, *, stated: int | None = None) -> "Restating":
+        """The state after seeing this demand, beside what was stated last. `chance`, from 0 to 1, is the source of the jitter."""
         jitter = chance * JITTER_SECONDS
-        return structs.replace(self, demand=demand, rested_since=now, jitter_seconds=jitter)
+        grown_at = self.grown_at
+        if stated is None or demand <= stated:
+            grown_at = None
+        elif grown_at is None:
+            grown_at = now + GROWN_SECONDS + GROWN_JITTER_PART * jitter
+        if demand == self.demand:
+            return structs.replace(self, grown_at=grown_at)
+        return structs.replace(
+            self, demand=demand, rested_since=now, jitter_seconds=jitter, grown_at=grown_at
+        )
 
     @property
     def rested_at(self) -> float:
         """The time at which the demand has rested."""
         return self.rested_since + REST_SECONDS + self.jitter_seconds
-
-    @property
-    def grown_at(self) -> float:
-        """The time at which a larger demand is stated, where pods request addresses."""
-        return self.rested_since + GROWN_SECONDS + GROWN_JITTER_PART * self.jitter_seconds
 
     @property
     def due_at(self) -> float:

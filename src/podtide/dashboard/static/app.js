@@ -52,8 +52,13 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 
 const root = document.getElementById("root");
+let isShown = false;
 start(() => {
   document.title = view.cluster.cluster ? `${view.cluster.cluster.name} · podtide` : "podtide";
   render(html`<${Page} current=${{ ...view }} />`, root);
+  if (!isShown && view.cluster.cluster !== null) {
+    isShown = true;
+    performance.mark("cluster-shown"); // for benchmarks
+  }
 });
 onTheme(redraw);

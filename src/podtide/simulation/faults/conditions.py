@@ -5,17 +5,19 @@ Every fault makes its own draw for every request, before the request is sent, an
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from enum import StrEnum
 from functools import partial
 from random import Random
+from types import MappingProxyType
 
 from msgspec import Struct
 
 from podtide.cluster.port import Page, R, WatchEvent
 from podtide.core.errors import PodtideError
 from podtide.resources.base import Resource
+from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 from podtide.runtime.randomness import seeded_randomness
 from podtide.simulation.faults.line_fault import (
@@ -78,8 +80,14 @@ class Conditions:
     """The faults on the connections of all programs. They strike while `is_bad`."""
 
     def __init__(
-        self, seed: int | str, faults: Iterable[LineFault], report: Callable[[str, str], None]
+        self,
+        seed: int | str,
+        faults: Iterable[LineFault],
+        report: Callable[[str, str], None],
+        frequencies: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
+        """`frequencies` says how many times as often as usual a fault strikes."""
+        self.frequencies = frequencies
         self.is_bad = False
         self.restored_at = -math.inf
         """When etcd of any cluster was last restored from a backup."""
@@ -91,6 +99,10 @@ class Conditions:
         """Programs whose requests about one kind are not answered, with that kind."""
         self.cut_off: set[str] = set()
         """Programs without a connection."""
+        self.deaf_since = dict[str, float]()
+        """Programs that can neither list nor watch NodeNetworkConfigs, with the time at which that began."""
+        self._cut_noticed_at = dict[str, float]()
+        """Programs without a connection, with the time by which they have noticed."""
         self.spoilt = dict[str, OneWatch]()
         """Programs of which a single watch fails."""
         self.told_the_truth: set[str] = set()
@@ -110,6 +122,8 @@ class Conditions:
             raise request.unanswered("there is no connection")
         if (silenced := self.silenced.get(request.program)) is not None and request.is_about(silenced):
             raise request.unanswered("no answer")
+        if request.verb == "list" and self._is_unheard(request):
+            raise request.unanswered("nothing of this kind is told")
         if (fuse := self.fuses.get(request.program)) is not None:
             send = partial(fuse.pass_through, send)
         for fault in self._on_requests:
@@ -131,12 +145,28 @@ class Conditions:
         """Disconnect a program. It notices that its watches are dead after so many seconds at most."""
         self.cut_off.add(program)
         notices_at = asyncio.get_running_loop().time() + within_seconds
+        self._cut_noticed_at[program] = notices_at
         for patience in self._open_watches.get(program, ()):
             patience.reschedule(notices_at)
 
     def connect(self, program: str) -> None:
         """Connect a program again."""
         self.cut_off.discard(program)
+
+    def deafen(self, program: str) -> None:
+        """Let a program hear nothing of NodeNetworkConfigs, until it is taken out of `deaf_since`. Its watches break."""
+        now = self.deaf_since[program] = asyncio.get_running_loop().time()
+        for patience in self._open_watches.get(program, ()):
+            patience.reschedule(now)
+
+    def unheard_since(self, program: str) -> float | None:
+        """Since when a program surely knows that it hears nothing of NodeNetworkConfigs; None while it may hear."""
+        if program in self.cut_off:
+            return self._cut_noticed_at[program]
+        return self.deaf_since.get(program)
+
+    def _is_unheard(self, request: LineRequest) -> bool:
+        return request.program in self.deaf_since and request.is_about(NodeNetworkConfig)
 
     def watch(
         self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]
@@ -170,6 +200,8 @@ class Conditions:
     async def _next(self, request: LineRequest, events: AsyncGenerator[WatchEvent[R], None]) -> WatchEvent[R]:
         if request.program in self.cut_off:
             raise request.unanswered("there is no connection")
+        if self._is_unheard(request):
+            raise request.unanswered("nothing of this kind is told")
         await self._suffer(request, (WatchTrouble.REFUSED,))
         event = await anext(events)
         await self._suffer(request, tuple(WatchTrouble))
@@ -196,7 +228,8 @@ class Conditions:
             await asyncio.wait({arriving})
 
     def _strikes(self, fault: LineFault, program: str, what: str) -> bool:
-        struck = self.is_bad and self._stream(fault, program).random() < fault.rate
+        rate = fault.rate * self.frequencies.get(fault.name, 1.0)
+        struck = self.is_bad and self._stream(fault, program).random() < rate
         if struck:
             self._report(fault.name, what)
         return struck

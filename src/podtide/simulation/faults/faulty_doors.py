@@ -61,7 +61,8 @@ class FaultyDoors:
         verb = verb_of(environment)
         for fault in self._faults:
             chance = self._stream(fault, node)
-            if self._conditions.is_bad and verb in fault.verbs and chance.random() < fault.rate:
+            rate = fault.rate * self._conditions.frequencies.get(fault.name, 1.0)
+            if self._conditions.is_bad and verb in fault.verbs and chance.random() < rate:
                 self._report(fault.name, f"{verb} on {node}")
                 call = partial(fault.call, call, self._conditions.leave, chance)
         return await call()

@@ -21,6 +21,8 @@ class Mishap(ABC):
     """Whether it needs secondary networks."""
     of_placement: ClassVar[bool] = False
     """Whether it needs a scheduler that places pods."""
+    only_by_name: ClassVar[bool] = False
+    """Whether `all` leaves it out: it came later, and would change what seeds that are kept do. The swarm has it."""
 
     @abstractmethod
     async def happen(self, scene: FaultScene, chance: Random) -> str:

@@ -43,7 +43,7 @@ from podtide.simulation.faults.programs import AgentCrash, ControllerCrash, Part
 from podtide.simulation.faults.requests import Delay, Duplicate, LateCreate, LostRequest
 from podtide.simulation.faults.stores import AllocatorRestart, AllocatorRestored, CollectorDown, EtcdRestored
 from podtide.simulation.faults.subnets import Override, SubnetGrown, SubnetShrunk
-from podtide.simulation.faults.watches import DroppedWatch, GoneWatch, LateWatch, OneWatchAlone
+from podtide.simulation.faults.watches import DeafAgent, DroppedWatch, GoneWatch, LateWatch, OneWatchAlone
 
 Fault = LineFault | PluginFault | Mishap
 
@@ -105,16 +105,21 @@ FAULTS: dict[str, Fault] = {
         NodeDrained(),
         KubeletRestarted(),
         ResourcesEdited(),
+        DeafAgent(),
     )
 }
 ALL = "all"
 NONE = "none"
 
 
+def _is_only_by_name(fault: Fault) -> bool:
+    return isinstance(fault, Mishap) and fault.only_by_name
+
+
 def chosen_faults(words: str) -> frozenset[str]:
     """The names of the faults that `all`, `none` or a comma-separated list stands for."""
     if words == ALL:
-        return frozenset(FAULTS)
+        return frozenset(name for name, fault in FAULTS.items() if not _is_only_by_name(fault))
     names = frozenset() if words == NONE else frozenset(name.strip() for name in words.split(","))
     for name in sorted(names - FAULTS.keys()):
         raise InvalidInput(f"there is no fault {name!r}: give all, none, or some of {', '.join(FAULTS)}")

@@ -29,6 +29,8 @@ _LATEST_SECONDS = 3.0
 _SHORTEST_TROUBLE_SECONDS = 5.0
 _LONGEST_TROUBLE_SECONDS = 75.0
 """By then an adapter takes a silent watch for dead."""
+_SHORTEST_DEAFNESS_SECONDS = 30.0
+_LONGEST_DEAFNESS_SECONDS = 420.0
 _OF_AGENTS: tuple[type[Resource], ...] = (Pod, NodeNetworkConfig, Node, ClusterSubnet)
 _OF_CONTROLLERS: tuple[type[Resource], ...] = (
     Node,
@@ -129,3 +131,31 @@ class OneWatchAlone(Mishap):
         seconds = chance.uniform(_SHORTEST_TROUBLE_SECONDS, _LONGEST_TROUBLE_SECONDS)
         scene.plan(seconds, mend)
         return f"of {kind.api.kind} by {program} is {trouble} for {seconds:.1f} s"
+
+
+class DeafAgent(Mishap):
+    """An agent can neither list nor watch its NodeNetworkConfig, for longer than it may go on without; all else works.
+
+    As when its permission for that kind is lost, or the API server fails to convert it.
+    """
+
+    name = "deaf-agent"
+    every_seconds = 60.0
+    only_by_name = True
+
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
+        """Let nothing of the kind through, and mend that later."""
+        machine = scene.pick_machine(chance)
+        if machine is None or machine.agent is None:
+            return ""
+        program, conditions = machine.agent_program, scene.conditions
+        if program in conditions.deaf_since or program in conditions.told_the_truth:
+            return ""
+        conditions.deafen(program)
+
+        async def mend() -> None:
+            del conditions.deaf_since[program]
+
+        seconds = chance.uniform(_SHORTEST_DEAFNESS_SECONDS, _LONGEST_DEAFNESS_SECONDS)
+        scene.plan(seconds, mend)
+        return f"{program} for {seconds:.1f} s"

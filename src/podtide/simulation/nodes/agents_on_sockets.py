@@ -48,6 +48,7 @@ class AgentsOnSockets:
             cns=CnsApi(addresses, notes, clock=self._clock, log=log, count=metrics.count),
             metrics=metrics,
             addresses=addresses,
+            manual_releases=agent.manual_releases,
             is_running=lambda: node in self._served,
             clock=self._clock,
             log=log,

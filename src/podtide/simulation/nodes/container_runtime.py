@@ -5,6 +5,7 @@ it do here all that they do on a real node. Every call is recorded with its resu
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,7 @@ from podtide.cni.versions import LATEST, Verb
 from podtide.core.errors import PodtideError
 from podtide.resources.pod import Pod
 from podtide.runtime.clock import Clock
+from podtide.simulation.full_names import full_name
 from podtide.simulation.nodes.network_definitions import Definition
 from podtide.simulation.nodes.plugin_caller import PluginCaller
 from podtide.simulation.trace import PluginCall, Trace
@@ -26,6 +28,18 @@ CONFIGURATION = msgspec.json.encode(
 
 class CallFailed(PodtideError):
     """The plugin returned an error, which is the message."""
+
+
+class CallRecorder(Protocol):
+    """Is told of calls as they begin and of the answers that arrive."""
+
+    def began(self, verb: Verb, *, node: str, scope: str, pod: str, sandbox: str) -> int:
+        """A call begins: its number. `scope` is the network; "" for the pools of all nodes."""
+        ...
+
+    def answered(self, call: int, addresses: tuple[str, ...]) -> None:
+        """A call succeeded."""
+        ...
 
 
 class _Address(Struct, frozen=True):
@@ -52,9 +66,11 @@ class ContainerRuntime:
         *,
         clock: Clock,
         trace: Trace,
+        calls: CallRecorder | None = None,
         of_cluster: str = "",
     ) -> None:
         self._node = node
+        self._calls = calls
         self._of_cluster = of_cluster
         self._plugin = plugin
         self._networks = networks
@@ -95,8 +111,20 @@ class ContainerRuntime:
             environment |= _attachment(pod, sandbox, network.interface if network else INTERFACE)
         stdin = network.stdin if network else CONFIGURATION
         started = self._clock.monotonic()
+        name = network.name if network else ""
+        call = 0
+        if self._calls is not None:
+            call = self._calls.began(
+                verb,
+                node=full_name(self._of_cluster, self._node),
+                scope=full_name(self._of_cluster, name) if name else "",
+                pod=str(pod.key) if pod else "",
+                sandbox=sandbox,
+            )
         exit_status, output = await self._plugin.call(self._node, environment, stdin)
         addresses, failure = _read(verb, exit_status, output)
+        if self._calls is not None and not failure:
+            self._calls.answered(call, addresses)
         now = self._clock.monotonic()
         self._trace.note(
             PluginCall(
@@ -108,7 +136,7 @@ class ContainerRuntime:
                 sandbox=sandbox,
                 ok=not failure,
                 words=failure or ", ".join(addresses),
-                network=network.name if network else "",
+                network=name,
                 cluster=self._of_cluster,
             )
         )

@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
@@ -109,6 +110,8 @@ class _SideBySide:
     def carry_out(self, jobs: int) -> list[ReplayOutcome]:
         waiting = list(range(len(self._runs)))
         try:
+            # The first process would start it, and starting it unblocks SIGINT, which that process must never see.
+            resource_tracker.ensure_running()
             while waiting or self._active:
                 while waiting and len(self._active) < jobs:
                     self._start(waiting.pop(0))

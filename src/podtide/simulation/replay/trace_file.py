@@ -188,9 +188,7 @@ def _count(written: str) -> tuple[int | None, bool]:
 def _in_order(file: str, rows: Sequence[_Row], notes: list[str]) -> list[_Row]:
     ordered = sorted(rows, key=lambda row: row.at)
     if moved := sum(after.at < before.at for before, after in pairwise(rows)):
-        notes.append(
-            f"rows are not in the order of time ({moved} times a row is earlier than the one before): sorted"
-        )
+        notes.append(f"{_rows_text(moved)} out of order: sorted by time")
     kept: list[_Row] = []
     for row in ordered:
         if not kept or row.at != kept[-1].at:
@@ -201,7 +199,7 @@ def _in_order(file: str, rows: Sequence[_Row], notes: list[str]) -> list[_Row]:
                 "series up before they are exported"
             )
     if dropped := len(rows) - len(kept):
-        notes.append(f"{_rows_text(dropped)} that repeat another, dropped")
+        notes.append(f"{_rows_text(dropped)} written twice: dropped")
     return kept
 
 

@@ -3,6 +3,9 @@
 A plan is a value: it can be printed, kept, run again, and made smaller piece by piece.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from msgspec import Struct, structs
 
 from podtide.runtime.randomness import seeded_randomness
@@ -80,6 +83,14 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     """The subnet of every pod's second address; "" where pods have one."""
     placement: PlannedPlacement | None = None
     """None where pods are created for a node."""
+    has_drawn_order: bool = False
+    """Whether it is drawn which of the tasks that are ready runs next; otherwise that is the one that became ready first."""
+    frequencies: dict[str, float] = {}
+    """How many times as often as usual a fault strikes requests, watches and calls; mishaps have their times."""
+    contact_timeout_seconds: float | None = None
+    """None for the default."""
+    quarantine_seconds: float | None = None
+    """None for the default."""
 
 
 def fault_plan_for(  # noqa: PLR0913 - what is not drawn is given
@@ -90,8 +101,12 @@ def fault_plan_for(  # noqa: PLR0913 - what is not drawn is given
     trouble_seconds: float,
     networks: int = 0,
     placement: bool = False,
+    frequencies: Mapping[str, float] = MappingProxyType({}),
 ) -> FaultPlan:
-    """The plan that is drawn from a seed; with `placement`, a scheduler places pods by what Nodes publish."""
+    """The plan that is drawn from a seed; with `placement`, a scheduler places pods by what Nodes publish.
+
+    `frequencies` says how many times as often as usual some of the faults strike.
+    """
     chance = seeded_randomness(f"{seed}/plan")
     subnet_v6 = _subnet_v6(
         seed
@@ -107,12 +122,15 @@ def fault_plan_for(  # noqa: PLR0913 - what is not drawn is given
         pressure=chance.choice(_PRESSURES),
         trouble_seconds=trouble_seconds,
         line_faults=tuple(name for name in FAULTS if name in faults and not _is_mishap(name)),
-        mishaps=_mishaps(seed, _concerning(faults, networks, placement=placement), trouble_seconds),
+        mishaps=_mishaps(
+            seed, _concerning(faults, networks, placement=placement), trouble_seconds, frequencies
+        ),
         networks=networks,
         clusters=_clusters(seed, nodes),
         agents=() if subnet_v6 else _agents(seed, nodes),
         second_subnet=_second_subnet(seed, nodes),
         subnet_v6=subnet_v6,
+        frequencies={name: times for name, times in frequencies.items() if not _is_mishap(name)},
     )
     return _with_placement(plan) if placement else plan
 
@@ -175,14 +193,17 @@ def _concerning(faults: frozenset[str], networks: int, *, placement: bool) -> fr
     )
 
 
-def _mishaps(seed: int, faults: frozenset[str], trouble_seconds: float) -> tuple[PlannedMishap, ...]:
+def _mishaps(
+    seed: int, faults: frozenset[str], trouble_seconds: float, frequencies: Mapping[str, float]
+) -> tuple[PlannedMishap, ...]:
     """The mishaps, each kind drawn from a stream of its own, so that another kind does not change the others."""
     planned = []
     for name, fault in FAULTS.items():
         if name in faults and isinstance(fault, Mishap):
             chance = seeded_randomness(f"{seed}/plan of {name}")
-            at, number = chance.expovariate(1 / fault.every_seconds), 0
+            per_second = 1 / fault.every_seconds * frequencies.get(name, 1.0)
+            at, number = chance.expovariate(per_second), 0
             while at < trouble_seconds:
                 planned.append(PlannedMishap(round(at, 3), name, number))
-                at, number = at + chance.expovariate(1 / fault.every_seconds), number + 1
+                at, number = at + chance.expovariate(per_second), number + 1
     return tuple(sorted(planned, key=lambda mishap: mishap.at_seconds))

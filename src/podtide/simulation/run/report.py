@@ -27,6 +27,8 @@ class RunReport(Struct, frozen=True, kw_only=True):
     """How often the batch in force changed."""
     placement: PlacementCounts | None = None
     """How pods were placed; None where they are created for a node."""
+    reached: dict[str, int] = {}
+    """How often which states were visited (see `checks.reach`)."""
     failure: str = ""
     """What was broken, in a sentence; "" if nothing was."""
     last_states: tuple[str, ...] = ()

@@ -78,6 +78,8 @@ class Shrinking:
             yield structs.replace(plan, clusters=1)
         if plan.agents:
             yield structs.replace(plan, agents=())
+        if plan.has_drawn_order:
+            yield structs.replace(plan, has_drawn_order=False)
         for networks in range(plan.networks):
             yield structs.replace(plan, networks=networks)
         for nodes in range(plan.clusters, plan.nodes):

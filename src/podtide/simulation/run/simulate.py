@@ -5,7 +5,7 @@
     settling    every pod that fits gets its address, nothing is leaked, nothing more is written (invariants 5 and 6)
 
 A step is whatever leaves an entry in the trace that may move addresses: a request or an answer to one, a call of the
-allocator or of the plugin, a fault.
+allocator or of the plugin, a fault. At the end, the calls of all kubelets are checked by themselves (`checks.call_history`).
 """
 
 import asyncio
@@ -41,7 +41,10 @@ from podtide.runtime.randomness import seeded_randomness
 from podtide.runtime.settings import Settings
 from podtide.simulation.adjustable_clock import AdjustableClock
 from podtide.simulation.checks.batch_moves import BatchMoves
+from podtide.simulation.checks.call_history import CallHistory
+from podtide.simulation.checks.out_of_contact import ContactCheck
 from podtide.simulation.checks.premature_requests import PrematureRequests
+from podtide.simulation.checks.reach import Reach
 from podtide.simulation.faults.agenda import Agenda
 from podtide.simulation.faults.conditions import Conditions
 from podtide.simulation.faults.faulty_doors import FaultyDoors
@@ -85,19 +88,25 @@ _WITH_ADDRESSES = {
 }
 
 
-def simulate(plan: FaultPlan) -> RunReport:
-    """Run a plan. The same plan gives the same report, in every process."""
-    return virtual_time.run(_Run(plan).report())
+def simulate(plan: FaultPlan, *, by_calls_alone: bool = False) -> RunReport:
+    """Run a plan. The same plan gives the same report, in every process.
+
+    With `by_calls_alone`, the trouble is judged by the kubelets' calls and by nothing else: to show what these tell.
+    """
+    order = seeded_randomness(f"{plan.seed}/order") if plan.has_drawn_order else None
+    return virtual_time.run(_Run(plan, by_calls_alone=by_calls_alone).report(), order)
 
 
 class _Run:
-    def __init__(self, plan: FaultPlan) -> None:
+    def __init__(self, plan: FaultPlan, *, by_calls_alone: bool = False) -> None:
         self._plan = plan
+        self._by_calls_alone = by_calls_alone
         self._struck: Counter[str] = Counter()
         self._hash = TraceHash()
         self._names = _CLUSTERS[: plan.clusters] if plan.clusters > 1 else ("",)
         """The names of the clusters; "" for a single one."""
         self._batch_moves = BatchMoves()
+        self._reach = Reach()
         self._stepped = asyncio.Event()
         self._steps = 0
         self._clock = AdjustableClock()
@@ -105,7 +114,10 @@ class _Run:
         """The programs' log at level error."""
         faults = [FAULTS[name] for name in plan.line_faults]
         self._conditions = Conditions(
-            plan.seed, [fault for fault in faults if isinstance(fault, LineFault)], self._report_fault
+            plan.seed,
+            [fault for fault in faults if isinstance(fault, LineFault)],
+            self._report_fault,
+            plan.frequencies,
         )
         self._plugin_faults = [fault for fault in faults if isinstance(fault, PluginFault)]
         self._agenda = Agenda(self._clock)
@@ -123,7 +135,8 @@ class _Run:
                 for task in (audit, story):
                     if task.done():
                         await task
-                failure = self._mistake()
+                failure = self._site.calls.finding() if self._site.calls else ""
+                failure = failure or self._mistake()
             except PodtideError as error:
                 failure = str(error)
             except Exception as error:  # noqa: BLE001 - whatever ends a run is to be told with its seed, and shrunk
@@ -142,6 +155,7 @@ class _Run:
                 faults=dict(sorted(self._struck.items())),
                 batch_moves=self._batch_moves.count,
                 placement=self._tally.counts() if self._tally else None,
+                reached=dict(sorted(self._reach.counts.items())),
                 failure=failure,
                 last_states=last_states(subject_of(failure), trace),
                 last_entries=last_entries(trace) if failure else (),
@@ -165,6 +179,8 @@ class _Run:
         if not churn.cancelled():
             churn.result()
         self._conditions.is_bad = False
+        if self._by_calls_alone:
+            return
         await self._agenda.mend_everything()
         await settle(worlds)
         await self._site.auditor.check()
@@ -226,8 +242,14 @@ class _Run:
         async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
             for subnet, cidr in self._subnets().items():
                 await allocator.add_subnet(SubnetSpec(network=NETWORK, name=subnet, cidrs=(cidr,)))
-            self._site = Site(allocator, NETWORK)
-            self._site.trace.listeners += (self._take_step, self._batch_moves.hear)
+            self._site = Site(allocator, NETWORK, calls=CallHistory())
+            self._site.trace.listeners += (self._take_step, self._batch_moves.hear, self._reach.hear)
+            contact = ContactCheck(
+                lambda node: self._conditions.unheard_since(f"agent {node}"),
+                self._site.book.findings.append,
+                contact_timeout_seconds=settings.contact_timeout_seconds,
+            )
+            self._site.trace.move_listeners += (self._reach.move, contact.move)
             async with AsyncExitStack() as stack:
                 scenes = [
                     await stack.enter_async_context(self._open_scene(name, allocator)) for name in self._names
@@ -310,7 +332,14 @@ class _Run:
         return {SUBNET_LABEL: SECOND_SUBNET} if self._plan.second_subnet and number % 2 else {}
 
     def _settings(self) -> Settings:
-        return structs.replace(Settings(), batch=self._plan.batch, buffer=exact(self._plan.buffer))
+        plan, usual = self._plan, Settings()
+        return structs.replace(
+            usual,
+            batch=plan.batch,
+            buffer=exact(plan.buffer),
+            contact_timeout_seconds=plan.contact_timeout_seconds or usual.contact_timeout_seconds,
+            quarantine_seconds=plan.quarantine_seconds or usual.quarantine_seconds,
+        )
 
     def _faulty_cluster(self, world: World, cluster: EmbeddedCluster, program: str, line: Cluster) -> Cluster:
         wire = world.record_cluster(program)
@@ -334,6 +363,8 @@ class _Run:
         while True:
             await self._stepped.wait()
             self._stepped.clear()
+            if self._by_calls_alone:
+                continue
             self._site.programs.check()
             await self._site.auditor.look()
             self._steps += 1

@@ -14,9 +14,7 @@ _SUFFIX = ".yaml"
 
 def find_scenario(named: str, *, flag: str, kinds: tuple[str, ...] = (STORIES, TRAPS)) -> Path:
     """The file of that path, or podtide's own scenario of that name; `flag` is the option that named it."""
-    shipped = {
-        path.stem: path for kind in kinds for path in sorted((_scenarios() / kind).glob(f"*{_SUFFIX}"))
-    }
+    shipped = shipped_scenarios(kinds)
     if (path := Path(named)).is_file():
         return path
     if named in shipped:
@@ -24,6 +22,11 @@ def find_scenario(named: str, *, flag: str, kinds: tuple[str, ...] = (STORIES, T
     raise InvalidInput(
         f"{flag} {named}: there is no such file or story: give a file, or one of {', '.join(sorted(shipped))}"
     )
+
+
+def shipped_scenarios(kinds: tuple[str, ...] = (STORIES, TRAPS)) -> dict[str, Path]:
+    """The files of podtide's own scenarios, by name."""
+    return {path.stem: path for kind in kinds for path in sorted((_scenarios() / kind).glob(f"*{_SUFFIX}"))}
 
 
 def _scenarios() -> Path:

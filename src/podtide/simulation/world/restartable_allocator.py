@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules
 from podtide.allocator.store.backup import backup
+from podtide.allocator.store.drivers.sqlite import SqliteDatabase
 from podtide.allocator.store.migration import SQLITE, check_schema, migrate
-from podtide.allocator.store.sqlite import SqliteDatabase
 from podtide.runtime.clock import Clock
 
 _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a directory is made below it

@@ -17,6 +17,7 @@ from podtide.allocator.store import DatabaseAllocator
 from podtide.core.audit.invariants import Picture, Violation
 from podtide.simulation.checks.address_book import AddressBook
 from podtide.simulation.checks.audit_loop import Auditor
+from podtide.simulation.checks.call_history import CallHistory
 from podtide.simulation.checks.network_book import NetworkBook
 from podtide.simulation.checks.picture import MachineView, take_picture
 from podtide.simulation.nodes.machine import Machine
@@ -28,9 +29,13 @@ from podtide.simulation.world.restartable_allocator import RestartableAllocator
 class Site:
     """One network of an allocator, with all clusters that use it."""
 
-    def __init__(self, allocator: DatabaseAllocator, network: str) -> None:
+    def __init__(
+        self, allocator: DatabaseAllocator, network: str, *, calls: CallHistory | None = None
+    ) -> None:
         self.allocator = allocator
         self.network = network
+        self.calls = calls
+        """What kubelets called, where that is checked."""
         self.machines: dict[str, Machine] = {}
         """The machines of all clusters, by their full names."""
         self.network_books = list[NetworkBook]()

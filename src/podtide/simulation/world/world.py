@@ -236,7 +236,13 @@ class World:
         identity = self._new_machine(name)
         node = await self.create_node(name, labels, identity)
         runtime = ContainerRuntime(
-            name, self._doors, self.networks, clock=self.clock, trace=self.trace, of_cluster=self.name
+            name,
+            self._doors,
+            self.networks,
+            clock=self.clock,
+            trace=self.trace,
+            calls=self.site.calls,
+            of_cluster=self.name,
         )
         machine = Machine(
             name=name,
@@ -355,6 +361,8 @@ class World:
 
     async def _switch_off(self, machine: Machine) -> None:
         await self.programs.kill(machine.kubelet_program)
+        if self.site.calls is not None:
+            self.site.calls.switched_off(machine.full_name)
         self.book.powered_off(machine)
         for sandbox in machine.kubelet.sandboxes():
             self.network_book.gone(sandbox)

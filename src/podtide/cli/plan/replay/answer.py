@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from podtide.cli.output import show, table
+from podtide.cli.output.formats import show, table
+from podtide.cli.output.screen_width import fitted, folded, screen_width
 from podtide.cli.plan.replay.cluster import ReplayAbout
-from podtide.cli.screen_width import fitted, folded, screen_width
 from podtide.core.subnet.count_text import count_text
 from podtide.simulation.replay.figures import ReplayFigures, ReplayOutcome, ReplaySample
 

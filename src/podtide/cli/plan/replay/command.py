@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podtide.cli.exit_status import ExitStatus
-from podtide.cli.number_options import BoundedCount, FractionType
-from podtide.cli.output import formats_option
+from podtide.cli.options.numbers import BoundedCount, FractionType
+from podtide.cli.output.formats import formats_option
 from podtide.cli.plan.replay.answer import ReplayAnswer, show_answer, write_raw
 from podtide.cli.plan.replay.cluster import (
     MOST_NODES,
@@ -20,6 +19,8 @@ from podtide.cli.plan.replay.cluster import (
 )
 from podtide.cli.plan.replay.plots import check_plots, draw_plots
 from podtide.cli.plan.replay.progress import progress_shown
+from podtide.cli.shell.exit_status import ExitStatus
+from podtide.cli.shell.known_names import complete_scenarios
 from podtide.core.errors import InvalidInput
 from podtide.core.subnet.scaler import DEFAULT_BATCH, DEFAULT_MAX_IPS
 from podtide.simulation.replay.pod_trace import part_of, scaled
@@ -54,7 +55,12 @@ _OF_A_TRACE = (
     metavar="FILE",
     help="A CSV file: a time and pods in each row.",
 )
-@click.option("--story", metavar="NAME|FILE", help="A story of scenarios/stories, or another scenario file.")
+@click.option(
+    "--story",
+    metavar="NAME|FILE",
+    shell_complete=complete_scenarios,
+    help="A story of scenarios/stories, or another scenario file.",
+)
 @click.option("--by-node", is_flag=True, help="Each column beside the time is a node with its pods.")
 @click.option(
     "--nodes",

@@ -4,7 +4,7 @@
 /** @typedef {{id: string|null, event: string, data: string}} StreamEvent */
 
 export class EventStreamParser {
-  #rest = "";
+  #begun = []; // pieces of a line that has not ended: a snapshot is one line of a megabyte, in many pieces
   #event = "";
   #data = [];
   #id = null;
@@ -16,25 +16,28 @@ export class EventStreamParser {
    */
   feed(text) {
     const events = [];
-    let buffer = this.#rest + text;
+    if (this.#begun.at(-1) === "\r") text = this.#begun.pop() + text;
     // A lone CR at the end may be the first half of CR LF: wait for what follows.
-    let held = "";
-    if (buffer.endsWith("\r")) {
-      held = "\r";
-      buffer = buffer.slice(0, -1);
-    }
-    const lines = buffer.split(/\r\n|\n|\r/);
-    this.#rest = lines.pop() + held;
+    const end = text.endsWith("\r") ? text.length - 1 : text.length;
+    const lines = text.slice(0, end).split(/\r\n|\n|\r/);
+    const begun = lines.pop();
     for (const line of lines) {
-      if (line === "") {
-        if (this.#data.length) events.push({ id: this.#id, event: this.#event || "message", data: this.#data.join("\n") });
-        this.#event = "";
-        this.#data = [];
-      } else {
-        this.#field(line);
-      }
+      this.#line(this.#begun.length ? this.#begun.join("") + line : line, events);
+      this.#begun = [];
     }
+    if (begun) this.#begun.push(begun);
+    if (end < text.length) this.#begun.push("\r");
     return events;
+  }
+
+  #line(line, events) {
+    if (line !== "") {
+      this.#field(line);
+      return;
+    }
+    if (this.#data.length) events.push({ id: this.#id, event: this.#event || "message", data: this.#data.join("\n") });
+    this.#event = "";
+    this.#data = [];
   }
 
   #field(line) {

@@ -56,7 +56,7 @@ export function withNow(usage, subnet, now) {
     capacity: subnet.capacity,
     reserved: subnet.reserved,
     demand: subnet.pods,
-    need: usage.need.at(-1), // not told by the stream; a few seconds old
+    need: usage.need.findLast((need) => need !== null) ?? null, // not told by the stream; a minute old at most
     batch: subnet.batch,
     exhausted: subnet.exhausted ? 1 : 0,
     starved: subnet.starved ? 1 : 0,
@@ -67,7 +67,8 @@ export function withNow(usage, subnet, now) {
 }
 
 /**
- * Stretches of time with at least one second of a condition, joined where they touch.
+ * Stretches of time with at least one second of a condition, joined where they touch. Where nothing was written between
+ * two rows that both have it, it went on, as the lines do: rows are written when something changes.
  * @param {number[]} time starts of steps
  * @param {number[]} seconds per step
  * @param {number} step
@@ -79,7 +80,7 @@ export function spans(time, seconds, step) {
     if (!(seconds[i] > 0)) continue;
     const end = Math.min(time[i] + step, time[i + 1] ?? Infinity);
     const open = found.at(-1);
-    if (open && time[i] <= open[1]) open[1] = end;
+    if (open && (time[i] <= open[1] || seconds[i - 1] > 0)) open[1] = end;
     else found.push([time[i], end]);
   }
   return found;

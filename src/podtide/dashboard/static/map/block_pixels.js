@@ -6,7 +6,7 @@ import { BLOCK } from "./geometry.js";
 /** Cells smaller than these (device pixels) have no room for lines between them, or for marks. */
 const GRID_FROM = 5;
 const MARK_FROM = 9;
-const ALL_EDGES_FROM = 8;
+const ALL_EDGES_FROM = 8; // smaller ones get the line to another node on their left alone
 
 /**
  * @typedef {object} Look what the reader looks at
@@ -23,6 +23,32 @@ const ALL_EDGES_FROM = 8;
  * @param {Look} look
  */
 export function paintBlock(pixels, layout, cells, owners, palette, look) {
+  if (layout.cell < ALL_EDGES_FROM) paintSmall(pixels, layout, cells, owners, palette, look);
+  else paintLarge(pixels, layout, cells, owners, palette, look);
+}
+
+/** Small cells have no marks and no lines above or below: all lines of a row are one line, which is copied. */
+function paintSmall(pixels, layout, cells, owners, palette, look) {
+  const { cell, width, columns, rows } = layout;
+  const size = inner(cell);
+  const thick = Math.min(outlineOf(layout), size);
+  for (let row = 0, index = 0, line = 0; row < rows; row++, line += cell * width) {
+    for (let column = 0, at = line; column < columns; column++, index++) {
+      const state = cells[index];
+      const owner = owners[index];
+      const seen = look.owner === 0 || owner === look.owner;
+      const lit = seen && (look.states >> state) & 1;
+      const fill = state === 0 ? palette.surface : lit ? palette.fill[state] : palette.dim[state];
+      const edge = owner !== 0 && (index === 0 || owners[index - 1] !== owner) ? thick : 0;
+      const outline = seen ? palette.outline : palette.outlineDim;
+      for (let x = 0; x < cell; x++, at++) pixels[at] = x < edge ? outline : x < size ? fill : palette.surface;
+    }
+    for (let y = 1; y < size; y++) pixels.copyWithin(line + y * width, line, line + width);
+    if (size < cell) pixels.fill(palette.surface, line + size * width, line + cell * width);
+  }
+}
+
+function paintLarge(pixels, layout, cells, owners, palette, look) {
   pixels.fill(palette.surface);
   for (let index = 0; index < BLOCK; index++) {
     const state = cells[index];
@@ -42,6 +68,11 @@ function corner(layout, index) {
   const column = index % layout.columns;
   const row = (index - column) / layout.columns;
   return row * layout.cell * layout.width + column * layout.cell;
+}
+
+/** How thick the line around a node is. */
+function outlineOf({ cell, ratio }) {
+  return cell >= 14 * ratio ? Math.max(1, Math.round(1.5 * ratio)) : Math.max(1, Math.floor(ratio));
 }
 
 /** The size of a cell without the line to its neighbour. */
@@ -88,16 +119,15 @@ export function marked(mark, x, y, size) {
 
 /**
  * Lines where the neighbour belongs to another node. At the end of a row the neighbour is the next address: a node
- * whose addresses go on in the next row stays open there. Small cells get the line on their left alone.
+ * whose addresses go on in the next row stays open there.
  */
 function outlineCell(pixels, layout, index, owners, colour) {
   const { cell, width, columns } = layout;
   const owner = owners[index];
   const start = corner(layout, index);
-  const thick = cell >= 14 * layout.ratio ? Math.max(1, Math.round(1.5 * layout.ratio)) : Math.max(1, Math.floor(layout.ratio));
+  const thick = outlineOf(layout);
   const size = inner(cell);
-  if (index === 0 || owners[index - 1] !== owner) vertical(pixels, start, width, Math.min(thick, size), size, colour);
-  if (cell < ALL_EDGES_FROM) return;
+  if (index === 0 || owners[index - 1] !== owner) vertical(pixels, start, width, thick, size, colour);
   // Between two nodes one line is enough: the later one's left and upper edge.
   if (index === BLOCK - 1 || owners[index + 1] === 0) vertical(pixels, start + size - thick, width, thick, size, colour);
   if (index < columns || owners[index - columns] !== owner) horizontal(pixels, start, width, size, thick, colour);

@@ -3,8 +3,9 @@
 
 import { BLOCK } from "./geometry.js";
 import { addressAt, bytesOf, wordsOf } from "../logic/addresses.js";
-import { scaleStep } from "./states.js";
+import { scaleStep, STATES } from "./states.js";
 
+const STATE_COUNT = STATES.length;
 const IDLE = 4;
 const ON_POD = 5;
 
@@ -24,6 +25,9 @@ export class MapContents {
     this.nodes = [null];
     this.numbers = new Map();
     this.pods = "all";
+    /** How many addresses are in each state; blocks that are not loaded count as outside. */
+    this.totals = new Uint32Array(STATE_COUNT);
+    this.totals[0] = blocks * BLOCK;
   }
 
   /** @param {string} name */
@@ -50,20 +54,31 @@ export class MapContents {
     for (let i = 0; i < answer.bases.length; i++) {
       const block = answer.first + i - this.first;
       if (block < 0 || block >= this.blocks) continue;
-      let differs = this.bases[block] === undefined;
+      const isNew = this.bases[block] === undefined;
       this.bases[block] = answer.bases[i];
-      for (let index = 0; index < BLOCK; index++) {
-        const from = i * BLOCK + index;
-        const to = block * BLOCK + index;
-        const owner = numbers[words[from]] ?? 0;
-        if (this.cells[to] === cells[from] && this.owners[to] === owner) continue;
-        this.cells[to] = cells[from];
-        this.owners[to] = owner;
-        differs = true;
-      }
-      if (differs) changed.push(block);
+      if (this.#takeBlock(block * BLOCK, cells, words, i * BLOCK, numbers) || isNew) changed.push(block);
     }
     return changed;
+  }
+
+  /** @returns {boolean} whether any of its addresses is another than before */
+  #takeBlock(to, cells, words, from, numbers) {
+    let differs = false;
+    for (let index = 0; index < BLOCK; index++) {
+      const owner = numbers[words[from + index]] ?? 0;
+      const state = cells[from + index];
+      if (this.cells[to + index] === state && this.owners[to + index] === owner) continue;
+      this.#put(to + index, state);
+      this.owners[to + index] = owner;
+      differs = true;
+    }
+    return differs;
+  }
+
+  #put(at, state) {
+    this.totals[this.cells[at]]--;
+    this.totals[state]++;
+    this.cells[at] = state;
   }
 
   /**
@@ -77,11 +92,11 @@ export class MapContents {
     const onPod = new Set(addresses.filter((entry) => entry.pod).map((entry) => entry.address));
     const changed = new Set();
     if (owner === undefined || !onPod.size) return [];
-    for (let at = 0; at < this.owners.length; at++) {
-      if (this.owners[at] !== owner || this.cells[at] !== IDLE) continue;
+    for (const at of this.#heldBy(owner)) {
+      if (this.cells[at] !== IDLE) continue;
       const block = Math.floor(at / BLOCK);
       if (!onPod.has(addressAt(this.bases[block], at % BLOCK))) continue;
-      this.cells[at] = ON_POD;
+      this.#put(at, ON_POD);
       changed.add(block);
     }
     return [...changed];
@@ -95,14 +110,18 @@ export class MapContents {
     return { address: addressAt(base, index), state, node: this.nodes[this.owners[block * BLOCK + index]] };
   }
 
-  /** How many addresses are in each state, and how many of them are a node's. */
+  /** How many addresses are in each state: of all, or of a node. */
   counts(node = null) {
-    const counts = new Uint32Array(9);
-    const owner = node === null ? 0 : this.numbers.get(node) ?? -1;
-    for (let i = 0; i < this.cells.length; i++) {
-      if (owner === 0 || this.owners[i] === owner) counts[this.cells[i]]++;
-    }
+    if (node === null) return this.totals.slice();
+    const counts = new Uint32Array(STATE_COUNT);
+    const owner = this.numbers.get(node);
+    if (owner !== undefined) for (const at of this.#heldBy(owner)) counts[this.cells[at]]++;
     return counts;
+  }
+
+  /** The places of a node's addresses. The array's own search is native: a /16 takes it microseconds. */
+  *#heldBy(owner) {
+    for (let at = this.owners.indexOf(owner); at >= 0; at = this.owners.indexOf(owner, at + 1)) yield at;
   }
 }
 

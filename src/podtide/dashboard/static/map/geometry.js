@@ -7,6 +7,7 @@ const COLUMNS = [256, 128, 64, 32, 16];
 const LARGEST_CELL = 26; // CSS pixels: beyond that a /24 looks like a chessboard
 const SMALLEST_CELL = 2;
 const WANTED_HEIGHT = 720;
+const MUCH = 1.25; // cells that are only a little larger are not worth a map that is twice as high
 
 /**
  * @typedef {object} Layout
@@ -21,7 +22,7 @@ const WANTED_HEIGHT = 720;
  */
 
 /**
- * The largest cells with which the map is not higher than a screen; where none is, the lowest map.
+ * The largest cells, more or less, with which the map is not higher than a screen; where none is, the lowest map.
  * @param {number} blocks
  * @param {number} width CSS pixels
  * @param {number} ratio device pixels per CSS pixel
@@ -35,7 +36,8 @@ export function layoutFor(blocks, width, ratio) {
     const candidate = sized(blocks, columns, Math.max(1, cell), ratio);
     const fits = candidate.height <= WANTED_HEIGHT * ratio;
     const bestFits = best !== null && best.height <= WANTED_HEIGHT * ratio;
-    if (best === null || (fits && bestFits && candidate.cell > best.cell) || (fits && !bestFits)) best = candidate;
+    const isLarger = best !== null && candidate.cell > best.cell * MUCH;
+    if (best === null || (fits && bestFits && isLarger) || (fits && !bestFits)) best = candidate;
   }
   return best;
 }

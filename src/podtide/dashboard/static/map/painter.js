@@ -5,12 +5,9 @@ import { BLOCK, blockTop } from "./geometry.js";
 import { paintBlock } from "./block_pixels.js";
 
 const BUDGET = 3; // milliseconds of script per frame
-// Drawn in every frame, whatever the clock says: a quarter of a millisecond's work. On a busy machine the clock runs
+// Drawn in every frame, whatever the clock says: a fraction of a millisecond's work. On a busy machine the clock runs
 // on while the page waits for a processor, and a large map would grow by a block per frame.
-const LEAST_PIXELS = 1 << 15;
-
-// For benchmarks: the longest script time of a frame since the page was loaded.
-window.podtideFrameMilliseconds = 0;
+const LEAST_PIXELS = 1 << 17;
 
 export class MapPainter {
   #canvas;
@@ -59,6 +56,7 @@ export class MapPainter {
   }
 
   #plan() {
+    this.#canvas.dataset.drawn = "false";
     this.#frame ??= requestAnimationFrame(() => this.#draw());
   }
 
@@ -77,7 +75,7 @@ export class MapPainter {
       pixels += this.#pixels.length;
       if (pixels >= LEAST_PIXELS && performance.now() - start > BUDGET) break;
     }
-    window.podtideFrameMilliseconds = Math.max(window.podtideFrameMilliseconds, performance.now() - start);
     if (this.#dirty.size) this.#plan();
+    else this.#canvas.dataset.drawn = "true";
   }
 }

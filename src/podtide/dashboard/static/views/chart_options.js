@@ -4,9 +4,10 @@ import uPlot from "../vendor/uplot.js";
 import { count } from "../logic/words.js";
 
 const COLOURS = {
-  light: { ink: "#4a5565", grid: "#e4e8ed", capacity: "#3b4656", reserved: "#0a62a6", fill: "#0a62a61f", need: "#a8467f", demand: "#00785a", band: "#0a62a626", exhausted: "#e8a20038", starved: "#c43d0a40", threshold: "#8a94a3", batch: "#6b4fa0" },
-  dark: { ink: "#a3afbf", grid: "#253040", capacity: "#c6d0dd", reserved: "#5db8fb", fill: "#5db8fb24", need: "#f08bc4", demand: "#3fcf9f", band: "#5db8fb2b", exhausted: "#f0b42930", starved: "#f2703a42", threshold: "#6b788a", batch: "#b49af0" },
+  light: { ink: "#4a5565", grid: "#e4e8ed", capacity: "#3b4656", reserved: "#0a62a6", fill: "#0a62a617", need: "#a8467f", demand: "#00785a", band: "#0a62a626", exhausted: "#e8a20030", exhaustedStrip: "#e8a200", starved: "#c43d0a38", starvedStrip: "#c43d0a", threshold: "#8a94a3", batch: "#6b4fa0" },
+  dark: { ink: "#a3afbf", grid: "#253040", capacity: "#c6d0dd", reserved: "#5db8fb", fill: "#5db8fb24", need: "#f08bc4", demand: "#3fcf9f", band: "#5db8fb2b", exhausted: "#f0b42926", exhaustedStrip: "#f0b429", starved: "#f2703a38", starvedStrip: "#f2703a", threshold: "#6b788a", batch: "#b49af0" },
 };
+const STRIP = 4; // CSS pixels
 const FONT = '11px Inter, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif';
 
 function axis(colours, extra) {
@@ -50,11 +51,14 @@ function backdrop(shaded, colours, thresholds) {
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
     for (const kind of ["exhausted", "starved"]) {
-      ctx.fillStyle = colours[kind];
       for (const [from, to] of shaded.current[kind] ?? []) {
         const left = chart.valToPos(from, "x", true);
         const right = chart.valToPos(to, "x", true);
+        ctx.fillStyle = colours[kind];
         ctx.fillRect(left, bbox.top, Math.max(1, right - left), bbox.height);
+        // A strip in full colour on top: behind the use the shade is faint.
+        ctx.fillStyle = colours[`${kind}Strip`];
+        ctx.fillRect(left, bbox.top + (kind === "starved" ? STRIP * devicePixelRatio : 0), Math.max(1, right - left), STRIP * devicePixelRatio);
       }
     }
     const capacity = chart.data[1].findLast((number) => number !== null);
@@ -94,8 +98,9 @@ export function usageOptions({ width, theme, shaded, hasForecast, thresholds, sy
       { label: "time", value: timeValue },
       line("capacity", "capacity", { dash: [8, 4], width: 1.25 }),
       line("reserved", "reserved", { fill: colours.fill, width: 2 }),
-      line("need (batch 1)", "need", { dash: [5, 3] }),
-      line("demand (pods)", "demand"),
+      // Read once a minute, while use is written every few seconds: between two readings the line goes on.
+      line("need (batch 1)", "need", { dash: [5, 3], spanGaps: true }),
+      line("demand (pods)", "demand", { spanGaps: true }),
       ...(hasForecast
         ? [
             line("at most", "reserved", { ...ahead, width: 0 }),

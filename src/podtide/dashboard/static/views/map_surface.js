@@ -46,14 +46,14 @@ export function MapSurface({ contents, touched, palette, look, name, label, read
   useEffect(() => painter.current.touch(touched.blocks), [touched]);
   useEffect(() => setCursor(null), [contents]);
 
-  const at = (event) => {
-    const box = canvas.current.getBoundingClientRect();
-    return cellAt(layout, (event.clientX - box.left) * layout.ratio, (event.clientY - box.top) * layout.ratio);
-  };
+  // Where the canvas stands is asked for when something happens, never while drawing: there it would force a layout.
+  const boxOf = () => canvas.current.getBoundingClientRect();
+  const at = (event, box) => cellAt(layout, (event.clientX - box.left) * layout.ratio, (event.clientY - box.top) * layout.ratio);
   const point = (event) => {
-    const position = at(event);
+    const box = boxOf();
+    const position = at(event, box);
     if (position?.block !== cursor?.block || position?.index !== cursor?.index || cursor?.byKey) {
-      setCursor(position && { ...position, byKey: false });
+      setCursor(position && { ...position, box, byKey: false });
     }
   };
   const press = (event) => {
@@ -67,27 +67,32 @@ export function MapSurface({ contents, touched, palette, look, name, label, read
       const next = moved(layout, cursor ?? { block: 0, index: 0 }, event.key);
       if (next === null) return;
       event.preventDefault();
-      setCursor({ ...(cursor ? next : { block: 0, index: 0 }), byKey: true });
+      setCursor({ ...(cursor ? next : { block: 0, index: 0 }), box: boxOf(), byKey: true });
     }
   };
 
+  // Kept while the cursor moves: an element that is the same object is not looked at again.
+  const labels = useMemo(
+    () => html`<div class="map-labels" aria-hidden="true">
+      ${layout && !narrow && labelledBlocks(layout, 15).map((block) => html`
+        <span key=${block} style=${{ top: `${blockTop(layout, block) / layout.ratio}px` }}>${label(block)}</span>`)}
+    </div>`,
+    [layout, narrow, touched],
+  );
   const told = cursor && layout ? readout(cursor) : null;
   const ratio = layout?.ratio ?? 1;
   const size = layout ? { width: `${layout.width / ratio}px`, height: `${layout.height / ratio}px` } : {};
   return html`
     <div class="map ${narrow ? "narrow" : ""}" ref=${frame}>
-      <div class="map-labels" aria-hidden="true">
-        ${layout && !narrow && labelledBlocks(layout, 15).map((block) => html`
-          <span key=${block} style=${{ top: `${blockTop(layout, block) / ratio}px` }}>${label(block)}</span>`)}
-      </div>
+      ${labels}
       <div class="map-surface" role="application" tabindex="0" aria-label=${name} aria-describedby="map-keys" data-map
         onPointerMove=${point} onPointerDown=${point} onPointerLeave=${() => !cursor?.byKey && setCursor(null)}
-        onClick=${(event) => { const position = at(event); if (position) onPick(position); }}
+        onClick=${(event) => { const position = at(event, boxOf()); if (position) onPick(position); }}
         onKeyDown=${press} onBlur=${() => cursor?.byKey && setCursor(null)}>
         <canvas ref=${canvas} style=${size}></canvas>
         ${told && html`<div class="map-cursor" style=${cursorBox(layout, cursor)}></div>`}
         <div class="map-readout" data-readout aria-live=${cursor?.byKey ? "polite" : "off"} hidden=${!told}
-          style=${told ? readoutPlace(layout, cursor, canvas.current) : {}}>${told}</div>
+          style=${told ? readoutPlace(layout, cursor) : {}}>${told}</div>
       </div>
       <p id="map-keys" class="unseen">Arrow keys move from address to address, Page Up and Page Down by 256. Enter opens what is there.</p>
     </div>`;
@@ -100,10 +105,10 @@ function cursorBox(layout, cursor) {
 }
 
 /** Beside the cell, on the side where there is room. */
-function readoutPlace(layout, cursor, canvas) {
+function readoutPlace(layout, cursor) {
   const { x, y } = cornerOf(layout, cursor);
   const [left, top, cell] = [x / layout.ratio, y / layout.ratio, layout.cell / layout.ratio];
-  const box = canvas.getBoundingClientRect();
+  const { box } = cursor;
   const room = Math.min(300, box.width);
   const above = box.top + top + cell + 170 > innerHeight && box.top + top > 180;
   return {

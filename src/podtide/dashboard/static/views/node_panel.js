@@ -6,6 +6,7 @@ import { segment, serverNow } from "../live/api.js";
 import { useResource } from "../live/resource.js";
 import { age, count } from "../logic/words.js";
 import { Arithmetic } from "./arithmetic.js";
+import { Later } from "./later.js";
 import { Badge, Loading, Notice } from "./notices.js";
 import { PoolBar } from "./pool_bar.js";
 
@@ -53,8 +54,8 @@ export function NodePanel({ name, cluster, closeTo }) {
         ${node.message && html`<${Notice} kind="problem">${node.message}<//>`}
         <${PoolBar} node=${node} scale=${node.held} />
         <dl class="figures compact">${FIGURES.map(([label, key, hint]) => html`<div key=${key} class="figure" title=${hint}><dt>${label}</dt><dd>${count(node[key])}</dd></div>`)}</dl>
-        <p class="quiet">Subnets: ${node.subnets.map((subnet, i) => html`${i ? ", " : ""}<a href=${`#/subnets/${segment(subnet)}/nodes/${segment(name)}`}>${subnet}</a>`)}</p>`}
-      ${data && html`<${Details} data=${data} />`}
+        <${Later}><p class="quiet">Subnets: ${node.subnets.map((subnet, i) => html`${i ? ", " : ""}<a href=${`#/subnets/${segment(subnet)}/nodes/${segment(name)}`}>${subnet}</a>`)}</p><//>`}
+      ${data && html`<${Later}><${Details} data=${data} /><//>`}
     </aside>`;
 }
 
@@ -65,9 +66,15 @@ function Details({ data }) {
       <ul class="conditions">${data.conditions.map((condition) => html`<li key=${condition.type}><b>${condition.type}</b> ${condition.status}${condition.reason ? html` · ${condition.reason}` : ""}
         <span class="quiet"> ${condition.message}${condition.since ? ` (${age(condition.since, serverNow())})` : ""}</span></li>`)}</ul></section>`}
     <section aria-label="Pods of the node"><h3>Pods <span class="quiet">${count(data.pods.length)}</span></h3>
-      <${PanelTable} columns=${["Pod", "Address", "Phase"]} rows=${data.pods.map((pod) => [pod.name, pod.address ?? "–", pod.message ? `${pod.phase}: ${pod.message}` : pod.phase])} /></section>
+      <${PanelTable} columns=${["Pod", "Address"]} rows=${data.pods.map((pod) => [podWords(pod), pod.address ?? "–"])} /></section>
     <section aria-label="Addresses of the node"><h3>Addresses <span class="quiet">${count(data.addresses.length)}</span></h3>
       <${PanelTable} columns=${["Address", "Pod or state", "Since"]} rows=${data.addresses.map((entry) => [entry.address, entry.pod ?? entry.state, entry.since ? age(entry.since, serverNow()) : "–"])} /></section>`;
+}
+
+/** Its phase is told where it is not what one expects. */
+function podWords({ name, phase, message }) {
+  if (message) return `${name} (${phase}: ${message})`;
+  return phase === "Running" ? name : `${name} (${phase})`;
 }
 
 const MONO = new Set(["Address"]);

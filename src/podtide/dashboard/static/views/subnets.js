@@ -5,10 +5,11 @@ import { routeTo } from "../logic/routes.js";
 import { count, percent } from "../logic/words.js";
 import { AddressMap } from "./address_map.js";
 import { CardList } from "./card_list.js";
+import { Later } from "./later.js";
 import { NodePanel } from "./node_panel.js";
 import { Empty, Notice } from "./notices.js";
 import { SubnetBadges, SubnetCard } from "./subnet_card.js";
-import { Usage } from "./usage.js";
+import { NoHistory, Usage } from "./usage.js";
 import { UtilizationMap } from "./utilization_map.js";
 
 const LARGEST_MAP = 2 ** 18;
@@ -43,7 +44,7 @@ function Figures({ subnet }) {
     </dl>`;
 }
 
-function SubnetDetail({ subnet, theme, route }) {
+function SubnetDetail({ subnet, hasHistory, theme, route }) {
   const TheMap = isLarge(subnet) ? UtilizationMap : AddressMap;
   // Other ranges move all blocks: another map.
   const ranges = subnet.cidrs.map(({ cidr }) => cidr).join(" ");
@@ -60,11 +61,11 @@ function SubnetDetail({ subnet, theme, route }) {
       <${Figures} subnet=${subnet} />
       ${subnet.reason && html`<p class="reason">${subnet.reason}</p>`}
       <section class="panel" aria-labelledby="usage-title">
-        <${Usage} key=${subnet.name} subnet=${subnet} theme=${theme} />
+        ${hasHistory ? html`<${Later}><${Usage} key=${subnet.name} subnet=${subnet} theme=${theme} /><//>` : html`<${NoHistory} />`}
       </section>
       <section class="panel" aria-labelledby="map-title">
         <h3 id="map-title">Addresses</h3>
-        <${TheMap} key=${`${subnet.name} ${ranges}`} subnet=${subnet.name} theme=${theme} node=${route.node} onNode=${onNode} />
+        <${Later}><${TheMap} key=${`${subnet.name} ${ranges}`} subnet=${subnet.name} theme=${theme} node=${route.node} onNode=${onNode} /><//>
       </section>
     </article>`;
 }
@@ -84,7 +85,7 @@ export function Subnets({ cluster, route, theme }) {
         ${subnets.map((subnet) => html`<${SubnetCard} key=${subnet.name} subnet=${subnet} chosen=${subnet === chosen} />`)}
       <//>
       ${chosen
-        ? html`<${SubnetDetail} subnet=${chosen} theme=${theme} route=${route} />`
+        ? html`<${Later}><${SubnetDetail} subnet=${chosen} hasHistory=${cluster.cluster.hasAllocator} theme=${theme} route=${route} /><//>`
         : html`<div class="subnet-detail"><${Notice} kind="problem">Subnet ${route.name} is not there (any more). It was removed, or the name is misspelled. Choose another one.<//></div>`}
       ${route.node && html`<${NodePanel} name=${route.node} cluster=${cluster} closeTo=${routeTo({ tab: "subnets", name: route.name })} />`}
     </div>`;

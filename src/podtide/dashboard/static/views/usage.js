@@ -5,8 +5,8 @@ import { segment, serverNow } from "../live/api.js";
 import { useResource } from "../live/resource.js";
 import { count } from "../logic/words.js";
 import { chartColumns, RANGES, shownRange, spans, withNow } from "../logic/usage_series.js";
+import { useModule } from "./later.js";
 import { Loading, Notice } from "./notices.js";
-import { UsageChart } from "./usage_chart.js";
 
 /** Seconds between questions: an hour moves every few seconds, two years do not. */
 const EVERY = { "1h": 5, "1d": 30, "90d": 300, "2y": 300 };
@@ -16,7 +16,17 @@ function since(range) {
   return new Date(serverNow() - range.seconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
+/** Half of the page's script is the chart's: it runs after all else is shown. */
+const loadChart = () => import("./usage_chart.js");
+
+/** Without an allocator there is no history to ask for. */
+export function NoHistory() {
+  return html`<h3 id="usage-title">Use over time</h3>
+    <p class="quiet" data-no-history>The history of a subnet is the allocator's, and this page was started without one: start it with <code>--allocator</code> or <code>--database</code> to see use over time and forecasts.</p>`;
+}
+
 export function Usage({ subnet, theme }) {
+  const chart = useModule(loadChart);
   const [rangeKey, setRangeKey] = useState("1h");
   const [asked, setAsked] = useState(false);
   const range = RANGES.find((candidate) => candidate.key === rangeKey);
@@ -40,9 +50,9 @@ export function Usage({ subnet, theme }) {
       <button type="button" class="toggle" data-forecast aria-pressed=${String(asked)} onClick=${toggle}>Forecast</button>
     </div>
     ${usage.error && html`<${Notice} kind="problem">${usage.data ? "The chart may be old: " : "The chart cannot be drawn: "}${usage.error.message}<//>`}
-    ${!usage.data && !usage.error && html`<${Loading} what="the history" />`}
+    ${(!usage.data || !chart) && !usage.error && html`<${Loading} what="the history" />`}
     ${usage.data && !usage.data.time.length && html`<p class="quiet">Nothing is recorded in this range yet. The first point comes within seconds of the subnet's first use.</p>`}
-    ${shown && html`<${UsageChart} ...${shown} subnet=${subnet} theme=${theme} />`}
+    ${shown && chart && html`<${chart.UsageChart} ...${shown} subnet=${subnet} theme=${theme} />`}
     ${asked && html`<${Forecast} answer=${forecast} />`}`;
 }
 

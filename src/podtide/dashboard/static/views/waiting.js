@@ -20,8 +20,8 @@ export function Waiting() {
       ${data && data.pods.length > 0 && html`
         <div class="table-frame" tabindex="0" role="group" aria-label="Table of waiting pods"><table class="wide" data-waiting>
           <thead><tr><th scope="col">Pod</th><th scope="col">Node</th><th scope="col">Waits</th><th scope="col">Reason</th><th scope="col">Why, and what would help</th></tr></thead>
-          <tbody>${data.pods.map((pod) => html`<tr key=${pod.pod} data-pod=${pod.pod}><th scope="row">${pod.pod}</th>
-            <td>${pod.node ? html`<a href=${routeTo({ tab: "nodes", node: pod.node })}>${pod.node}</a>` : "–"}</td>
+          <tbody>${data.pods.map((pod) => html`<tr key=${pod.pod} data-pod=${pod.pod}><th scope="row" class="nowrap">${pod.pod}</th>
+            <td class="nowrap">${pod.node ? html`<a href=${routeTo({ tab: "nodes", node: pod.node })}>${pod.node}</a>` : "–"}</td>
             <td class="nowrap">${age(pod.since, serverNow())}</td><td class="nowrap"><span class="badge warn">${pod.reason}</span></td><td>${pod.message}</td></tr>`)}</tbody>
         </table></div>`}
     </section>`;

@@ -1,0 +1,1 @@
+"""The commands by which podtide comes into a cluster, takes over from another program, and leaves: crds, migrate, uninstall, uninstall-cni."""
