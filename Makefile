@@ -166,6 +166,10 @@ format: $(READY) ## Fix what style and format can fix by themselves
 bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possible) ## Measure everything, or one part: make bench ONLY=core
 	@PYTHONPATH=tools $(BIN)/python bench/run.py $(ONLY)
 
+.PHONY: peers
+peers: $(READY) plugin control-plane-if-possible cni-programs-if-possible cni-plugins-if-possible ## Run podtide beside host-local and Whereabouts on one API server, for docs/benchmarks.md; ARGS=--small for a trial
+	@PYTHONPATH=tools $(BIN)/python -m peers $(ARGS)
+
 .PHONY: comparison
 comparison: $(READY) ## Run the comparison of docs/comparison.md anew, and draw its picture
 	@PYTHONPATH=tools $(BIN)/python -m comparison
