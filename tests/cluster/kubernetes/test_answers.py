@@ -50,6 +50,15 @@ def test_every_refusal_is_one_of_the_ports_errors(code: int, reason: str, error:
     assert type(refused(code, reason)) is error
 
 
+def test_a_server_that_was_just_started_forbids_for_a_moment_only() -> None:
+    """As Kubernetes 1.32 answered after it was killed: no role lacks a right, and the same request is taken seconds later."""
+    words = 'pods "web" is forbidden: not yet ready to handle request'
+    assert type(refused(403, "Forbidden", words)) is Unavailable
+    assert (
+        type(refused(403, "Forbidden", 'pods "web" is forbidden: User "agent" cannot update it')) is Forbidden
+    )
+
+
 def test_an_error_says_what_was_asked_of_which_object_and_what_the_server_said_in_one_line() -> None:
     error = refused(409, "Conflict", "the object\nhas been modified;\n  read it again")
     assert str(error) == "cannot replace Pod default/web: the object has been modified; read it again"

@@ -41,9 +41,12 @@ _BY_CODE: dict[int, type[ClusterError]] = {
 }
 _OF_ANYBODY: dict[int, type[ClusterError]] = {401: Unauthorized, 403: Forbidden}
 """What a code means, whichever server or proxy it comes from."""
+_NOT_YET_READY = "not yet ready to handle request"
+"""What admission says with 403 while its caches fill: for some seconds after an API server was started, and longer under load."""
 _TOO_MANY_REQUESTS = 429
 _SERVICE_UNAVAILABLE = 503
 _REDIRECTS = range(300, 400)
+_FORBIDDEN = 403
 _NOT_FOUND = 404
 _NO_SUCH_PATH = b"404 page not found"
 """What the API server says of a kind it does not know."""
@@ -118,6 +121,8 @@ def status_error(
     if status.details and any(cause.field == "metadata.uid" for cause in status.details.causes or ()):
         # An apply or patch that is meant for another object than the one there: to the API server an edit of its uid.
         return Conflict(f"cannot {doing}: {message}")
+    if code == _FORBIDDEN and message.endswith(_NOT_YET_READY):
+        return Unavailable(f"cannot {doing}: {message}")
     return _BY_CODE.get(code, Unavailable)(f"cannot {doing}: {message}")
 
 
