@@ -15,12 +15,18 @@ from msgspec import structs
 from control_plane.binaries import Binaries, binaries
 from control_plane.cluster import ControlPlane
 from control_plane.errors import CannotBuild
+from control_plane.versions import RELEASE
 from left_out import leave_out
 from podtide.cluster.port import Cluster, Conflict, NotFound
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 RUNNING = pytest.StashKey[ControlPlane]()
+
+NEEDS_MUTATING_POLICY = pytest.mark.skipif(
+    RELEASE == "1.32", reason="Kubernetes 1.32 has no MutatingAdmissionPolicy"
+)
+"""For tests in which pods request addresses by themselves."""
 
 
 @pytest.fixture(scope="session")

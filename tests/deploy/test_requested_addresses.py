@@ -8,12 +8,12 @@ import pytest
 
 from control_plane.binaries import Binaries
 from control_plane.cluster import ControlPlane
-from control_plane.versions import RELEASE
 from deploy.chart import Chart, Document
 from deploy.installed import wait_until
 from deploy.placing import NETWORKS, OPTED_IN, Placing, placing
+from real_kubernetes import NEEDS_MUTATING_POLICY
 
-pytestmark = pytest.mark.skipif(RELEASE == "1.32", reason="Kubernetes 1.32 has no MutatingAdmissionPolicy")
+pytestmark = NEEDS_MUTATING_POLICY
 
 CONTROLLERS = ("deployment-controller", "replicaset-controller", "resourcequota-controller")
 V4, V6, BLUE, RED = "podtide.io/ipv4", "podtide.io/ipv6", "podtide.io/net-blue", "podtide.io/net-red"

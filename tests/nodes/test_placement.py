@@ -11,6 +11,7 @@ from node_bench.cluster import ClusterSpec, NodeCluster
 from node_bench.podtide_installation import wait_until
 from node_bench.workloads import Pod
 from nodes.audit import agreed
+from real_kubernetes import NEEDS_MUTATING_POLICY
 
 CLUSTER = ClusterSpec(subnets={"pods": ["10.1.0.0/28"]})
 FOR_PODS = 11
@@ -74,6 +75,7 @@ def test_without_placement_pods_are_bound_and_hang(cluster: NodeCluster) -> None
     cluster.workloads.wait_until_ready("many", 4)
 
 
+@NEEDS_MUTATING_POLICY
 def test_pods_from_before_count_as_users_though_they_request_nothing(cluster: NodeCluster) -> None:
     switch(cluster, placement__enabled=True)
     # 7 can be had and one more per node may be published. The scheduler does not see the 4 pods that are there.
@@ -85,6 +87,7 @@ def test_pods_from_before_count_as_users_though_they_request_nothing(cluster: No
     cluster.workloads.remove("deployment/more", "deployment/many")
 
 
+@NEEDS_MUTATING_POLICY
 def test_pods_that_can_have_no_address_stay_pending_by_the_schedulers_own_word(cluster: NodeCluster) -> None:
     cluster.workloads.deploy("many", TOO_MANY)
     wait_until(lambda: len(ready(cluster)) == FOR_PODS, f"{FOR_PODS} pods with an address")
@@ -100,6 +103,7 @@ def condition_of(cluster: NodeCluster, kind: str) -> str:
     return cluster.podtide.kubectl("get", "clustersubnet", "pods", path)
 
 
+@NEEDS_MUTATING_POLICY
 def test_a_restarted_kubelet_keeps_its_pods_and_what_was_published(cluster: NodeCluster) -> None:
     before = {pod.uid for pod in ready(cluster)}
     numbers = published(cluster)
@@ -112,6 +116,7 @@ def test_a_restarted_kubelet_keeps_its_pods_and_what_was_published(cluster: Node
     assert published(cluster) == numbers
 
 
+@NEEDS_MUTATING_POLICY
 def test_a_kubelet_without_its_records_keeps_them_too_and_no_controller_is_needed_for_that(
     cluster: NodeCluster,
 ) -> None:
@@ -136,6 +141,7 @@ def controllers(cluster: NodeCluster) -> str:
     return cluster.podtide.kubectl("get", "pods", selector, "--output=name")
 
 
+@NEEDS_MUTATING_POLICY
 def test_pods_run_when_addresses_come_free(cluster: NodeCluster) -> None:
     uids = {pod.uid for pod in ready(cluster)}
     for pod in ready(cluster)[:3]:
@@ -148,6 +154,7 @@ def test_pods_run_when_addresses_come_free(cluster: NodeCluster) -> None:
     agreed(cluster.podtide)
 
 
+@NEEDS_MUTATING_POLICY
 def test_exact_fit_every_address_is_a_pods_and_every_pod_runs(cluster: NodeCluster) -> None:
     cluster.workloads.remove("deployment/many")
     cluster.workloads.deploy("many", FOR_PODS)
@@ -157,7 +164,9 @@ def test_exact_fit_every_address_is_a_pods_and_every_pod_runs(cluster: NodeClust
 
 
 def test_by_the_taint_alone_pods_stay_away_from_nodes_without_addresses(cluster: NodeCluster) -> None:
-    switch(cluster, placement__taint="always")
+    switch(cluster, placement__enabled=True, placement__taint="always")
+    cluster.workloads.scale("many", FOR_PODS)
+    cluster.workloads.wait_until_ready("many", FOR_PODS)
     wait_until(lambda: len(tainted(cluster)) == len(cluster.bench.nodes), "the taint on every Node")
     assert len(ready(cluster)) == FOR_PODS, "pods that run stay"
     cluster.workloads.scale("many", FOR_PODS - 4)
@@ -181,8 +190,9 @@ def test_switched_off_again_nothing_of_it_is_left_and_pods_run_on(cluster: NodeC
         lambda: all(each == ("", "") for each in published(cluster).values()), "Nodes without the resource"
     )
     assert not tainted(cluster)
-    policies = cluster.podtide.kubectl("get", "mutatingadmissionpolicies", "--output=name")
-    assert "podtide" not in policies
+    if "mutatingadmissionpolicies" in cluster.podtide.kubectl("api-resources", "--output=name"):
+        policies = cluster.podtide.kubectl("get", "mutatingadmissionpolicies", "--output=name")
+        assert "podtide" not in policies
     assert {pod.uid for pod in ready(cluster)} == before
     cluster.workloads.scale("many", FOR_PODS)
     cluster.workloads.wait_until_ready("many", FOR_PODS)
