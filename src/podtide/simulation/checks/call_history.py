@@ -51,9 +51,7 @@ class CallHistory:
         elif verb is Verb.ADD:
             call = _Add(scope=scope, sandbox=sandbox, pod=pod, node=node, asked=number)
             if (scope, sandbox) in self._torn_down:
-                call.given_up = (
-                    number  # a runtime that had not noticed yet: nobody will have what this brings
-                )
+                call.given_up = number  # the runtime had not noticed yet: no sandbox keeps what this brings
             else:
                 held.setdefault((scope, sandbox), []).append(call)
             self._in_flight[number] = call
