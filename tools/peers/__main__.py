@@ -12,7 +12,7 @@ from time import monotonic
 
 from control_plane.binaries import binaries
 from control_plane.cluster import ControlPlane
-from control_plane.errors import CannotBuild
+from control_plane.errors import CannotBuild, DidNotStart
 from page_section import with_section
 from peers.cluster import running_cluster
 from peers.figures import Figure, figures_of, figures_of_memory
@@ -36,7 +36,7 @@ Of one run of `make peers`, which runs all of them on one real API server: [the 
 
 
 def main() -> int:
-    """The exit status: 1 when podtide gave an address twice, or kept one."""
+    """The exit status: 1 when podtide gave an address twice or kept one, or when there is nothing to run on."""
     parser = argparse.ArgumentParser(prog="make peers", description=__doc__)
     parser.add_argument("--small", action="store_true", help="a little of everything, written nowhere")
     small: bool = parser.parse_args().small
@@ -46,8 +46,12 @@ def main() -> int:
         print(f"peers: there is no API server to run on: {reason}", file=sys.stderr)
         return 1
     load_before, began = os.getloadavg()[0], monotonic()
-    with ControlPlane(found) as control_plane:
-        outcome = measure(control_plane, SMALL if small else FULL)
+    try:
+        with ControlPlane(found) as control_plane:
+            outcome = measure(control_plane, SMALL if small else FULL)
+    except DidNotStart as reason:
+        print(f"peers: nothing is written: {reason}", file=sys.stderr)
+        return 1
     reactive = list(reactive_table())
     seconds = monotonic() - began
     print("\n".join([*reactive, *(f"peers: {fault}" for fault in outcome.faults)]))

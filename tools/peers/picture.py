@@ -11,8 +11,8 @@ from peers.figures import Figure
 from peers.sizes import Sizes
 
 _OURS, _THEIRS = "#123f6d", "#e39a3b"
-_ROOM_FOR_FIGURES = 4.0
-"""The axis ends so many times beyond the longest bar."""
+_SHORTEST_BAR, _ROOM_FOR_FIGURES = 4.0, 4.0
+"""The axis begins and ends at so many times less and more than there is."""
 
 
 def draw(
@@ -21,9 +21,9 @@ def draw(
     """Write the picture. Its background is opaque, so that it can be read on a dark page too."""
     drawing = Drawing(figsize=(13, 3.6), layout="constrained", facecolor="white")
     panels = (
-        (sizes.burst.name, f"{sizes.burst.name}: answered per second"),
-        (sizes.fleet.name, f"{sizes.fleet.name}: answered per second"),
-        (f"{sizes.one.name}, p50", "One ADD, less is better"),
+        (sizes.burst.name, f"{sizes.burst.name}:\nanswered per second (log scale)"),
+        (sizes.fleet.name, f"{sizes.fleet.name}:\nanswered per second (log scale)"),
+        (f"{sizes.one.name}, p50", "One ADD, process included:\nless is better (log scale)"),
     )
     for axes, (label, title) in zip(drawing.subplots(1, len(panels)), panels, strict=True):
         _bars(axes, title, [(each, found) for each in contenders if (found := _find(figures, each, label))])
@@ -43,7 +43,7 @@ def _bars(axes: Axes, title: str, shown: Sequence[tuple[Contender, Figure]]) -> 
     axes.bar_label(bars, [figure.text for _, figure in shown], padding=3, fontsize=8)
     axes.set_xscale("log")
     if values:
-        axes.set_xlim(right=max(values) * _ROOM_FOR_FIGURES)
+        axes.set_xlim(min(values) / _SHORTEST_BAR, max(values) * _ROOM_FOR_FIGURES)
     axes.invert_yaxis()
     axes.set_title(title, fontsize=10)
     axes.tick_params(labelsize=8)
