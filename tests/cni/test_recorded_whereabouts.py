@@ -39,7 +39,7 @@ ACCEPTED_ON_PURPOSE = {
     "CNI_ARGS unknown key without IgnoreUnknown": Difference(
         why="K8S_POD_UID is known here: it tells pods of one name apart",
         number="W17",
-        words="does not know `K8S_POD_UID` and refuses it without `IgnoreUnknown`; podtide goes by it",
+        words="does not know `K8S_POD_UID` and refuses it without `IgnoreUnknown`; podtide uses it",
     ),
 }
 REFUSED_ON_PURPOSE = {

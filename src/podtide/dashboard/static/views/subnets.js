@@ -60,7 +60,7 @@ function SubnetDetail({ subnet, hasHistory, theme, route }) {
       </div>
       <${Figures} subnet=${subnet} />
       ${subnet.reason && html`<p class="reason">${subnet.reason}</p>`}
-      <section class="panel" aria-labelledby="usage-title">
+      <section class="panel" aria-label="Use over time">
         ${hasHistory ? html`<${Later}><${Usage} key=${subnet.name} subnet=${subnet} theme=${theme} /><//>` : html`<${NoHistory} />`}
       </section>
       <section class="panel" aria-labelledby="map-title">

@@ -21,7 +21,7 @@ const loadChart = () => import("./usage_chart.js");
 
 /** Without an allocator there is no history to ask for. */
 export function NoHistory() {
-  return html`<h3 id="usage-title">Use over time</h3>
+  return html`<h3>Use over time</h3>
     <p class="quiet" data-no-history>The history of a subnet is the allocator's, and this page was started without one: start it with <code>--allocator</code> or <code>--database</code> to see use over time and forecasts.</p>`;
 }
 
@@ -43,7 +43,7 @@ export function Usage({ subnet, theme }) {
   };
   return html`
     <div class="panel-head">
-      <h3 id="usage-title">Use over time</h3>
+      <h3>Use over time</h3>
       <div class="button-row" role="group" aria-label="Time range">
         ${RANGES.map(({ key, title }) => html`<button key=${key} type="button" data-range=${key} aria-pressed=${String(key === rangeKey)} onClick=${() => setRangeKey(key)}>${title}</button>`)}
       </div>
