@@ -35,7 +35,7 @@ from podtide.resources.pod import Pod, PodIP, PodPhase, PodSpec, PodStatus
 
 pytestmark = pytest.mark.slow
 
-MOST_IDLE_BYTES = 50_000_000
+MOST_IDLE_BYTES = 51_000_000
 NODE = "node-1"
 CNS_STATE_FILE = Path(__file__).parents[1] / "recorded" / "cns_endpoints" / "1.7.0-single.json"
 
