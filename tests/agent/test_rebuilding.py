@@ -99,6 +99,55 @@ async def test_nothing_is_free_until_every_pod_has_shown_its_address_or_is_gone(
         assert not set(await bench.add("late")) & set(addresses[:2])
 
 
+@pytest.mark.parametrize("end", ["deleted by force", "ended"])
+async def test_what_a_pod_showed_that_goes_meanwhile_is_its_own_until_the_del_of_its_sandbox(
+    end: str,
+) -> None:
+    bench, pods, addresses = await bench_with_lost_records(shown=2, silent=1)
+    async with bench.controller(), bench.running() as agent:
+        await bench.settle()
+        if end == "ended":
+            await bench.report(pods[0], PodPhase.SUCCEEDED, [addresses[0]])
+        else:
+            bench.server.server.delete(
+                Pod, pods[0].metadata.name, pods[0].metadata.namespace, grace_seconds=0
+            )
+        await bench.settle()
+        await bench.remove(pods[2])
+        await bench.settle()
+        counts = agent.addresses.state().counts
+        assert (counts[State.ASSIGNED], counts[State.AVAILABLE], counts[State.QUARANTINED]) == (2, 13, 0)
+        assert bench.delete("sandbox-pod-0", pods[0]) == (addresses[0],)
+
+
+async def test_what_a_pod_showed_that_goes_meanwhile_is_collected_if_no_del_comes() -> None:
+    bench, pods, _addresses = await bench_with_lost_records(shown=2, silent=1)
+    async with bench.controller(), bench.running() as agent:
+        await bench.settle()
+        await bench.remove(pods[0])
+        await bench.remove(pods[2])
+        await bench.settle(310)
+        assert agent.addresses.state().collected_leaks == 1
+        assert agent.addresses.state().counts[State.ASSIGNED] == 1
+
+
+@pytest.mark.parametrize("call", ["DEL", "ADD"])
+async def test_a_call_of_a_pod_proves_that_what_it_showed_before_is_free(call: str) -> None:
+    bench, pods, _addresses = await bench_with_lost_records(shown=2, silent=1)
+    async with bench.controller(), bench.running() as agent:
+        await bench.settle()
+        if call == "DEL":
+            assert bench.delete("sandbox-pod-0", pods[0]) == ()
+        else:
+            with pytest.raises(NoAddress):
+                await bench.add("its-next-sandbox", pods[0])
+        await bench.remove(pods[0])
+        await bench.remove(pods[2])
+        await bench.settle()
+        counts = agent.addresses.state().counts
+        assert (counts[State.ASSIGNED], counts[State.AVAILABLE]) == (1, 14)
+
+
 async def test_a_pod_that_asks_for_an_address_does_not_wait_for_itself() -> None:
     bench, pods, _addresses = await bench_with_lost_records(shown=1, silent=1)
     async with bench.controller(), bench.running() as agent:

@@ -94,6 +94,25 @@ def test_what_two_pods_show_is_withheld_and_no_alarm_without_a_record() -> None:
     assert (decided.adoptions, decided.contested, len(decided.contradictions)) == ((), (IP,), 1)
 
 
+def test_what_a_pod_showed_last_is_its_own_after_it_is_gone() -> None:
+    decided = plan_adoption([], [], {IP: State.QUARANTINED}, [ShowingPod(WEB, (IP,))])
+    assert decided == AdoptionPlan(((IP, stand_in_for(WEB)),), (), ())
+
+
+def test_a_pod_that_is_gone_claims_nothing_that_is_shown_or_recorded_now() -> None:
+    gone, states = [ShowingPod(WEB, (IP,))], {IP: State.QUARANTINED}
+    decided = plan_adoption([ShowingPod(DB, (IP,))], [], states, gone)
+    assert decided == AdoptionPlan(((IP, stand_in_for(DB)),), (), ())
+    decided = plan_adoption([], [endpoint("a", DB, IP)], states, gone)
+    assert [owner.sandbox for _ip, owner in decided.adoptions] == ["a"]
+
+
+def test_of_two_pods_that_are_gone_the_later_one_has_what_both_showed() -> None:
+    gone = [ShowingPod(WEB, (IP,)), ShowingPod(DB, (IP,))]
+    decided = plan_adoption([], [], {IP: State.QUARANTINED}, gone)
+    assert decided == AdoptionPlan(((IP, stand_in_for(DB)),), (), ())
+
+
 def test_a_recorded_address_that_the_node_does_not_have_or_gave_up_is_said_and_nobody_s() -> None:
     for states in ({OTHER: State.QUARANTINED}, {IP: State.PENDING_RELEASE}):
         decided = plan([ShowingPod(WEB, (IP,))], [endpoint("a", WEB, IP)], states)

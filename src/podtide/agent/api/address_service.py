@@ -112,7 +112,7 @@ class AddressService:
         key = (owner.sandbox, owner.interface)
         self._deletes.remember(key, self._clock.monotonic())
         self._journaled.deleted(owner.sandbox)
-        self._recovery.deleted(owner.sandbox)
+        self._recovery.deleted(owner)
         self._waiting.overtake(key)
         return self._given(self._journaled.free(*key) or self._free_stand_in(owner))
 

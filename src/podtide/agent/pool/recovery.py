@@ -8,7 +8,8 @@ the node is accounted for, the rest is free. A pod is accounted for when
     its status shows its addresses, or it is deleted or has ended, or
     it has called ADD since: then it has no living sandbox, and what an earlier one had is free.
 
-Without the second, a pod that waits for an address would wait for itself.
+Without the second, a pod that waits for an address would wait for itself. What a pod showed that is deleted or
+ends meanwhile stays with it until the DEL of its sandbox, or until it counts as leaked: it may still be being stopped.
 
 A pod's status may be stale: after its sandbox died, or while it is being deleted, it shows an address that another pod may
 have by now. So nothing is adopted before all pods are accounted for, and an address that two pods show, or of which
@@ -64,6 +65,10 @@ class Recovery:
         self._log = log
         self._wakeup = Wakeup(clock)
         self._asked: set[str] = set()
+        self._departed: list[ShowingPod] = []
+        """The pods that showed addresses when they were deleted or ended."""
+        self._torn_down: set[str] = set()
+        """The pods, by reference, of which a sandbox was deleted."""
         pods.add_handler(self._pod_changed)
 
     def look(self) -> None:
@@ -71,9 +76,18 @@ class Recovery:
         if self._journaled.lost:
             self._wakeup.wake()
 
-    def _pod_changed(self, _old: Pod | None, _new: Pod | None) -> None:
-        if self._journaled.lost:
-            self._wakeup.wake()
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if not self._journaled.lost:
+            return
+        if old is not None and (new is None or pod_on_node(new).ended):
+            self._part_with(old)
+        self._wakeup.wake()
+
+    def _part_with(self, pod: Pod) -> None:
+        """Remember what a pod showed that is deleted or has ended, unless its sandbox is known to be gone."""
+        there, shown = pod_on_node(pod), shown_addresses(pod)
+        if shown and (self._asked | self._torn_down).isdisjoint(there.references):
+            self._departed.append(ShowingPod(there, shown))
 
     def asked(self, owner: Owner) -> None:
         """A pod called ADD, so it is accounted for."""
@@ -81,10 +95,13 @@ class Recovery:
             self._asked.add(reference_of(owner))
             self._wakeup.wake()
 
-    def deleted(self, sandbox: str) -> None:
+    def deleted(self, owner: Owner) -> None:
         """The runtime deleted the sandbox: what was recorded of it does not count any more."""
         if self._journaled.lost:
-            self._deleted.add(sandbox)
+            reference = reference_of(owner)
+            self._deleted.add(owner.sandbox)
+            self._torn_down.add(reference)
+            self._departed = [each for each in self._departed if reference not in each.pod.references]
             self._wakeup.wake()
 
     async def run(self) -> NoReturn:
@@ -107,7 +124,7 @@ class Recovery:
             self._log.debug("waiting for pods to show their addresses", quarantined=quarantined, pods=unseen)
             return
         states = {each.ip: each.state for each in self._journaled.pool.addresses() if each.state is not None}
-        plan = plan_adoption(pods, self._endpoints(), states)
+        plan = plan_adoption(pods, self._endpoints(), states, self._departed)
         for ip, owner in plan.adoptions:
             self._journaled.adopt(ip, owner)
         self._tell(plan.contradictions)
@@ -117,6 +134,8 @@ class Recovery:
             return
         self._asked.clear()
         self._deleted.clear()
+        self._departed.clear()
+        self._torn_down.clear()
         self._log.info("the pool is rebuilt", proven_free=proven)
 
     def _endpoints(self) -> list[RecordedEndpoint]:

@@ -5,13 +5,18 @@ that program's own records may say the sandbox, so that its DEL and CHECK find t
 status may be stale, and so may be a record, of a sandbox whose DEL was missed, or of a file that is no longer written. So
 a record adds to what pods show and overrules nothing:
 
-    one pod shows it, no record          the pod's, under an invented sandbox id
-    one pod shows it, its own record     that sandbox's
-    no pod shows it, one record          that sandbox's; if its pod is gone, the leak rule frees it (`leaks`)
-    anything else                        withheld from all, until a pod or a sandbox of these is gone
+    one pod shows it, no record             the pod's, under an invented sandbox id
+    one pod shows it, its own record        that sandbox's
+    no pod shows it, one record             that sandbox's; if its pod is gone, the leak rule frees it (`leaks`)
+    a pod showed it that is gone or ended   that pod's, under an invented sandbox id, until its DEL or the leak rule
+    anything else                           withheld from all, until a pod or a sandbox of these is gone
 
 The last row is told to a person where a record is part of it. A record does not prove that its pod has no other address:
 a pod without an address in its status is waited for as if there were no record.
+
+A pod that is deleted by force is gone from the cluster at once, and one that ends shows no address that counts; their
+sandboxes live on until the kubelet has removed them. So what such a pod showed last is still its own, but not against a
+pod that shows the address now, nor against a record.
 """
 
 from collections import defaultdict
@@ -75,9 +80,15 @@ def is_stand_in(owner: Owner) -> bool:
 
 
 def plan_adoption(
-    pods: Sequence[ShowingPod], recorded: Iterable[RecordedEndpoint], states: Mapping[str, State]
+    pods: Sequence[ShowingPod],
+    recorded: Iterable[RecordedEndpoint],
+    states: Mapping[str, State],
+    departed: Iterable[ShowingPod] = (),
 ) -> AdoptionPlan:
-    """Decide whose the quarantined addresses are, given the state of every address of the pool."""
+    """Decide whose the quarantined addresses are, given the state of every address of the pool.
+
+    `departed` are the pods that were deleted or have ended meanwhile and may still have a sandbox, in that order.
+    """
     showing = defaultdict[str, list[PodOnNode]](list)
     for each in pods:
         for ip in each.addresses:
@@ -86,6 +97,8 @@ def plan_adoption(
     for endpoint in recorded:
         for ip in endpoint.addresses:
             records[ip].append(endpoint)
+    last = {ip: [each.pod] for each in departed for ip in each.addresses}
+    showing.update({ip: pods for ip, pods in last.items() if ip not in showing and ip not in records})
     named = {reference_by_name(each.pod.namespace, each.pod.name): each.pod for each in pods}
     adoptions: list[tuple[str, Owner]] = []
     contested: list[str] = []

@@ -370,10 +370,8 @@ class _Run:
             self._steps += 1
 
     def _call_finding(self) -> str:
-        """What the kubelets' calls alone tell. With secondary networks it is an option: its finding at seed 100 is not yet judged."""
-        calls = self._site.calls
-        is_asked = self._by_calls_alone or not self._plan.networks
-        return calls.finding() if calls and is_asked else ""
+        """What the kubelets' calls alone tell."""
+        return self._site.calls.finding() if self._site.calls else ""
 
     def _report_fault(self, name: str, words: str) -> None:
         self._struck[name] += 1
