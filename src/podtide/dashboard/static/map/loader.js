@@ -10,10 +10,10 @@ const RETRY = 5000;
 
 /**
  * The two kinds of maps: where they are asked for, how much at once, and what holds the answers. An answer is taken in
- * at one go, between two frames: so much of a /16 takes two milliseconds.
+ * at one go, between two frames: so much of a /16 takes a millisecond.
  */
 const KINDS = {
-  map: { most: 64, contents: (answer) => new MapContents(answer.blocks) },
+  map: { most: 32, contents: (answer) => new MapContents(answer.blocks) },
   utilization: { most: 4096, contents: (answer) => new UtilizationContents(answer.blocks) },
 };
 
