@@ -195,6 +195,9 @@ def test_a_database_is_backed_up_while_it_is_used_and_restored_while_it_is_not(
             await fill(allocator)
             made = podtide("allocator", "backup", str(copy), *database)
             assert made.out == f"{copy} is a copy of {tmp_path}/subnets.db\n"
+            beside = str(tmp_path / "beside")
+            told = json.loads(podtide("allocator", "backup", beside, *database, "-o", "json").out)
+            assert told == {"file": beside, "database": f"{tmp_path}/subnets.db"}
             await allocator.put_container(a_wish("b", 5, cluster_uid="uid-east"))
             refused = podtide("allocator", "restore", str(copy), *database)
             assert (refused.status, "subnets.db is open: stop the allocator" in refused.err) == (2, True)
@@ -228,7 +231,8 @@ def test_a_database_that_lost_its_mark_as_well_is_restored_and_waits(podtide: Ru
     podtide("allocator", "backup", str(copy), *database)
     for file in tmp_path.glob("subnets.db*"):
         file.unlink()
-    assert podtide("allocator", "restore", str(copy), *database).status == 0
+    told = podtide("allocator", "restore", str(copy), *database, "-o", "json")
+    assert json.loads(told.out) == {"restored_from": str(copy), "waits_for_reports": True}
 
     async def look() -> None:
         async with await open_here(tmp_path) as allocator:

@@ -1,5 +1,6 @@
 """What is said of a kind that the server does not know is true: the command prints that kind's CRD."""
 
+import json
 import re
 
 import pytest
@@ -23,5 +24,10 @@ def test_the_command_named_for_an_unknown_kind_prints_its_definition(
     (command,) = re.findall(r"`podtide (.+) \| kubectl apply -f -`", str(error))
     outcome = podtide(*command.split())
     assert (outcome.status, outcome.err) == (0, "")
-    printed = [document["metadata"]["name"] for document in yaml.safe_load_all(outcome.out)]
-    assert f"{kind.api.plural}.{kind.api.group}" in printed
+    documents = list(yaml.safe_load_all(outcome.out))
+    assert f"{kind.api.plural}.{kind.api.group}" in [each["metadata"]["name"] for each in documents]
+    assert json.loads(podtide(*command.split(), "-o", "json").out)["items"] == documents
+    names = podtide(*command.split(), "-o", "name").out.split()
+    assert names == [
+        f"customresourcedefinition.apiextensions.k8s.io/{each['metadata']['name']}" for each in documents
+    ]

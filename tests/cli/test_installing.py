@@ -1,5 +1,6 @@
 """`podtide agent` with a network to install, and `podtide uninstall-cni`."""
 
+import json
 from pathlib import Path
 
 import aiohttp
@@ -60,13 +61,11 @@ def test_an_agents_records_and_socket_go_where_that_is_asked_for(podtide: Run, t
         path.touch()
     nowhere = ("--cni-bin-directory", str(tmp_path), "--cni-conf-directory", str(tmp_path))
     assert podtide("uninstall-cni", *nowhere).out.startswith("nothing of podtide's is in")
-    outcome = podtide(
-        "uninstall-cni", *nowhere, f"--state-directory={state}", f"--socket-directory={sockets}"
-    )
-    assert (outcome.status, outcome.err) == (0, "")
-    assert outcome.out.splitlines() == [
-        f"removed {path}" for path in (state / "agent.journal", state, sockets / "agent.sock", sockets)
-    ]
+    both = (f"--state-directory={state}", f"--socket-directory={sockets}")
+    outcome = podtide("uninstall-cni", *nowhere, *both, "-o", "json")
+    removed = [str(path) for path in (state / "agent.journal", state, sockets / "agent.sock", sockets)]
+    assert outcome.err.splitlines() == [f"removed {path}" for path in removed]
+    assert (outcome.status, json.loads(outcome.out)["removed"]) == (0, removed)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -60,20 +60,6 @@ def test_a_refusal_is_one_line_also_where_click_lists_the_choices(podtide: Run) 
     )
 
 
-WATCHED = ("ip", "node", "network show", "subnet show", "subnet list", "quarantine list", "why")
-
-
-@pytest.mark.parametrize("path", WATCHED)
-def test_what_shows_how_things_are_can_be_watched(path: str) -> None:
-    command: click.Command | None = cli.podtide
-    for name in path.split():
-        assert isinstance(command, click.Group)
-        command = command.get_command(click.Context(command), name)
-    assert command is not None
-    options = {option for each in command.params for option in each.opts}
-    assert {"-w", "--watch", "--interval"} <= options
-
-
 def test_help_imports_no_more_than_it_shows() -> None:
     """Start-up is quick because nothing of what commands need is imported: the cause is held, not the clock."""
     code = "import sys; sys.argv = ['podtide', '--help']; from podtide.cli import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"

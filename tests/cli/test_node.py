@@ -84,4 +84,4 @@ def test_an_unknown_node_is_one_sentence(podtide: Run, tmp_path: Path) -> None:
     with served(draw, tmp_path) as kubeconfig:
         answer = podtide("node", "c", "--kubeconfig", str(kubeconfig))
     assert answer.status == ExitStatus.BAD_INPUT
-    assert answer.err.startswith("podtide: there is no node c: check the name")
+    assert answer.err == "podtide: there is no node c: check the name\n"

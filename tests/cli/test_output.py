@@ -52,12 +52,53 @@ def database(tmp_path: Path) -> str:
 
 
 def test_every_command_has_one_of_the_sets_of_formats() -> None:
-    allowed = {OBJECT_FORMATS, TEXT_FORMATS, (*TEXT_FORMATS, "csv"), ("table", "csv", "json", "yaml")}
+    own = {
+        ("table", "csv", "json", "yaml"),
+        ("yaml", "json", "name"),
+    }  # rows of history; what kubectl applies
+    allowed = {OBJECT_FORMATS, TEXT_FORMATS, (*TEXT_FORMATS, "csv"), *own}
     for path, command in COMMANDS:
         for option in command.params:
             if option.name == "output":
                 assert isinstance(option.type, click.Choice), path
                 assert tuple(option.type.choices) in allowed, path
+
+
+READING = frozenset(
+    {
+        *("allocator cluster list", "check", "forecast", "ip", "network show", "node", "quarantine list"),
+        *("subnet history", "subnet list", "subnet show", "top", "why"),
+    }
+)
+"""Commands that show a cluster or an allocator as it is now: what they show can change while one looks."""
+FOR_PEOPLE = {
+    "completion": "a shell's script: it has one form",
+    "demo": "a story to watch; `simulate -o json` is such a cluster for programs",
+}
+RUN_UNTIL_A_SIGNAL = frozenset({"agent", "allocator", "cluster", "controller", "dashboard", "wait"})
+"""Programs: they log, and answer by their metrics and HTTP paths."""
+
+
+def shown_options(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def runs(command: click.Command) -> bool:
+    return not isinstance(command, click.Group) or command.invoke_without_command
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [pytest.param(" ".join(path), each, id=" ".join(path)) for path, each in COMMANDS if runs(each)],
+)
+def test_every_command_has_formats_and_every_reading_one_can_watch(name: str, command: click.Command) -> None:
+    has_formats = not (name in FOR_PEOPLE or name in RUN_UNTIL_A_SIGNAL)
+    assert {"-o", "--output"} <= shown_options(command) if has_formats else "-o" not in shown_options(command)
+    assert ({"-w", "--watch", "--interval"} <= shown_options(command)) is (name in READING)
+
+
+def test_every_command_that_is_exempt_exists() -> None:
+    assert {*READING, *FOR_PEOPLE, *RUN_UNTIL_A_SIGNAL} <= {" ".join(path) for path, _ in COMMANDS}
 
 
 @pytest.mark.parametrize("path", [path for path, _ in COMMANDS], ids=" ".join)

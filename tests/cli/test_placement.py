@@ -1,5 +1,6 @@
 """`podtide placement remove`: what placement wrote on Nodes goes, and all else on them stays."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -169,5 +170,9 @@ def test_the_command_works_by_a_kubeconfig_and_can_be_repeated(podtide: Run, tmp
     with served(draw, tmp_path) as kubeconfig:
         command = ("placement", "remove", f"--kubeconfig={kubeconfig}")
         assert podtide(*command, "--only-taints").out == "removed what placement wrote from 1 node\n"
-        assert podtide(*command).out == "removed what placement wrote from 1 node\n"
+        document = podtide(*command, "-o", "json")
+        assert json.loads(document.out)["removed"] == [
+            {"node": "node-a", "resources": sorted(RESOURCES), "is_tainted": False}
+        ]
+        assert document.err == "removed what placement wrote from 1 node\n"
         assert podtide(*command) == (0, "no node has anything of placement\n", "")

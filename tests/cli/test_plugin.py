@@ -1,7 +1,6 @@
 """`kubectl podtide` is the same program under kubectl's name, and shells complete both."""
 
 import os
-import re
 import subprocess
 import sys
 import tomllib
@@ -9,13 +8,11 @@ from pathlib import Path
 
 import click
 import pytest
-import yaml
 
 from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition
 from patience import PATIENCE_SECONDS
-from podtide import __version__
 from podtide.cli import main
 from podtide.cli.output.suggested_commands import own_command
 from podtide.cli.shell.exit_status import ExitStatus
@@ -39,20 +36,6 @@ def test_called_by_kubectl_usage_and_advice_name_kubectl(
     assert stopped.value.code == ExitStatus.BAD_INPUT
     assert "See `kubectl podtide subnet list --help`." in capsys.readouterr().err
     assert own_command() == "kubectl podtide"
-
-
-def test_the_krew_manifest_is_whole_and_of_this_version() -> None:
-    manifest = yaml.safe_load((KREW / "podtide.yaml").read_text())
-    assert (manifest["kind"], manifest["metadata"]["name"]) == ("Plugin", "podtide")
-    assert manifest["apiVersion"] == "krew.googlecontainertools.github.com/v1alpha2"
-    spec = manifest["spec"]
-    assert __version__.startswith(spec["version"].removeprefix("v"))
-    assert len(spec["shortDescription"]) <= 50
-    for each in spec["platforms"]:
-        assert re.fullmatch(r"[0-9a-f]{64}", each["sha256"])
-        assert each["uri"].startswith("https://")
-        assert each["bin"] in {file["from"] for file in each["files"]}
-    assert os.access(KREW / "kubectl-podtide", os.X_OK)
 
 
 def test_krews_script_runs_the_same_program() -> None:

@@ -116,6 +116,13 @@ def test_the_command_writes_a_file_once_and_says_what_is_missing(podtide: Run, t
             "support-bundle", *where, "--allocator", "http://127.0.0.1:1", "--token-file", str(token)
         )
         again = podtide("support-bundle", *where)
+        other = tmp_path / "other.tar.gz"
+        document = podtide(
+            "support-bundle", "--kubeconfig", str(kubeconfig), "--file", str(other), "-o", "json"
+        )
+    told = json.loads(document.out)
+    assert (told["file"], told["bytes"]) == (str(other), other.stat().st_size)
+    assert any("podtide-agent-x" in each for each in told["missing"])
     assert written.status == ExitStatus.DONE
     assert written.out.startswith(f"{target}: ")
     assert "podtide: reading objects/pods.json" in written.err

@@ -104,3 +104,18 @@ def test_by_namespace_counts_pods_and_addresses_of_both_modes(podtide: Run, tmp_
     ]
     assert [line["name"] for line in document["namespaces"]] == ["bank", "shop"]
     assert names == ["subnet/tight", "network/cut", "node/a-1", "node/a-2"]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--node=x-*", "there is no node x-*: check --node"),
+        ("--subnet=x", "there is no subnet x: check --subnet"),
+    ],
+)
+def test_a_name_that_fits_nothing_is_pointed_out(
+    podtide: Run, tmp_path: Path, option: str, words: str
+) -> None:
+    with served(draw, tmp_path) as kubeconfig:
+        answer = podtide("top", "--kubeconfig", str(kubeconfig), option)
+    assert (answer.status, answer.err) == (0, f"podtide: warning: {words}\n")

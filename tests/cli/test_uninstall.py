@@ -1,6 +1,7 @@
 """`podtide uninstall` on an embedded cluster: a stand-in for kubelets and garbage collection ends and starts pods."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -487,6 +488,13 @@ async def test_the_command_refuses_in_one_line_and_says_what_it_would_do(
         write_kubeconfig(kubeconfig, url)
         refused = await asyncio.to_thread(podtide, "uninstall", f"--kubeconfig={kubeconfig}")
         shown = await asyncio.to_thread(podtide, "uninstall", "--dry-run", f"--kubeconfig={kubeconfig}")
+        told = await asyncio.to_thread(
+            podtide, "uninstall", "--dry-run", f"--kubeconfig={kubeconfig}", "-o", "json"
+        )
+    document = json.loads(told.out)
+    assert (document["dry_run"], document["left_without_plugin"]) == (True, ["default/web"])
+    assert document["refused"][0].startswith("1 pod holds addresses of podtide's")
+    assert document["steps"] == told.err.splitlines() == shown.out.splitlines()
     assert (refused.status, refused.out, refused.err.count("\n")) == (2, "", 1)
     assert refused.err.startswith("podtide: 1 pod holds addresses of podtide's (default/web on node-a)")
     assert shown.status == 0

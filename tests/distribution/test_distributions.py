@@ -50,6 +50,9 @@ def test_the_wheel_says_what_podtide_is_and_who_it_is_for(distributions: Distrib
     assert (stated["Name"], stated["Version"]) == ("podtide", __version__)
     assert stated["License-Expression"] == "Apache-2.0"
     assert "Operating System :: POSIX :: Linux" in (stated.get_all("Classifier") or [])
+    urls = dict(each.split(", ") for each in stated.get_all("Project-URL") or [])
+    assert urls["Source"].startswith("https://")
+    assert {"Documentation", "Changelog", "Issues"} <= set(urls)
 
 
 def test_the_wheel_carries_every_scenario_and_a_plugin_that_can_be_started(

@@ -17,7 +17,8 @@ from podtide.cli.connections.allocator import AllocatorLocation, optional_alloca
 from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.observed.node import observe_nodes
 from podtide.cli.options.numbers import DURATION
-from podtide.cli.output.formats import counted, output_option, show
+from podtide.cli.output.formats import counted, output_option, rendered
+from podtide.cli.output.watching import Watching, print_answer, watch_options
 from podtide.cli.shell.exit_status import ExitStatus
 from podtide.cluster.listing import list_all, list_if_known
 from podtide.cluster.port import Cluster, Forbidden
@@ -64,6 +65,7 @@ _AGAIN_AFTER_SECONDS = 1.0
 @networks_namespace_option
 @cluster_options
 @optional_allocator_options
+@watch_options
 @output_option
 def check(  # noqa: PLR0913 - one argument per option
     *,
@@ -73,22 +75,33 @@ def check(  # noqa: PLR0913 - one argument per option
     networks_namespace: str,
     there: ClusterConnection,
     location: AllocatorLocation | None,
+    watching: Watching | None,
     output: str,
 ) -> None:
     """Check that no address is given twice, nothing is lost, and all counts add up.
 
     Reads the cluster's objects, those of secondary networks too, and, if --allocator or --database is given, the
     allocator's records. It only reads, unless --repair is given. What looks broken is read once more before it is
-    reported, because a live cluster changes while it is read. Exit status 1 means that something is broken.
+    reported, because a live cluster changes while it is read. Exit status 1 means that something was broken at the last
+    look.
     """
     if (dry_run or grace is not None) and not repair:
         raise click.UsageError("--dry-run and --grace are for --repair: give that as well")
+    if repair and watching:
+        raise click.UsageError("--watch only looks, and --repair writes: give one of them")
     namespace = networks_namespace or there.networks_namespace()
     report = _repair(there, namespace, grace, dry_run=dry_run) if repair else None
-    findings = asyncio.run(_check(there, location, namespace))
-    document = _document(findings) | ({"repair": report} if report else {})
-    show(output, document, [*_repair_lines(report), *_lines(findings)])
-    if findings.violations:
+    is_broken = False
+
+    async def look() -> str:
+        nonlocal is_broken
+        findings = await _check(there, location, namespace)
+        is_broken = bool(findings.violations)
+        document = _document(findings) | ({"repair": report} if report else {})
+        return rendered(output, document, [*_repair_lines(report), *_lines(findings)])
+
+    print_answer(look, watching)
+    if is_broken:
         sys.exit(ExitStatus.FAILED)
 
 

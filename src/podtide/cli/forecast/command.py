@@ -18,7 +18,8 @@ from podtide.cli.forecast.words import forecast_document, forecast_lines
 from podtide.cli.options.names import ALLOCATOR_NAME
 from podtide.cli.options.numbers import COUNT, FractionType
 from podtide.cli.options.paths import ExistingFile
-from podtide.cli.output.formats import output_option, show
+from podtide.cli.output.formats import output_option, rendered
+from podtide.cli.output.watching import Watching, print_answer, watch_options
 from podtide.core.errors import InvalidInput
 from podtide.core.exact import text
 from podtide.core.subnet.exhaustion import Thresholds
@@ -68,6 +69,7 @@ class AskedThresholds(Struct, frozen=True):
     help="Forecast as on this day (UTC), by the days before it.  [default: today; of a file, the day after its last full one]",
 )
 @optional_allocator_options
+@watch_options
 @output_option
 def forecast(  # noqa: PLR0913 - one argument per option
     *,
@@ -79,6 +81,7 @@ def forecast(  # noqa: PLR0913 - one argument per option
     upper: Fraction | None,
     at: datetime | None,
     location: AllocatorLocation | None,
+    watching: Watching | None,
     output: str,
 ) -> None:
     """Tell on which day a subnet reaches its thresholds and its capacity, with a band of 90 %.
@@ -87,24 +90,26 @@ def forecast(  # noqa: PLR0913 - one argument per option
     how many. With less than seven days no date is named, and none beyond a year.
     """
     thresholds = AskedThresholds(lower, upper)
-    today = day_of(SystemClock().wall())
     day = at.date() if at else None
-    if history is not None:
-        if location is not None or network:
-            raise click.UsageError(
-                "--history is read instead of an allocator: name no subnet and no allocator"
-            )
-        views = [_of_file(history, capacity, thresholds.beside(_USUAL), day, today)]
-    elif location is None:
+    if history is not None and (location is not None or network):
+        raise click.UsageError("--history is read instead of an allocator: name no subnet and no allocator")
+    if history is None and location is None:
         raise click.UsageError(
             "say where the history is: either --allocator URL, or --database URL, or --history FILE"
         )
-    else:
-        views = location.ask(
-            lambda allocator: _of_allocator(allocator, network, name, capacity, thresholds, day or today)
-        )
-    lines = [line for each in views for line in forecast_lines(each)]
-    show(output, [forecast_document(each) for each in views], lines or ["there is no subnet"])
+
+    async def look() -> str:
+        today = day_of(SystemClock().wall())
+        if location is None:
+            assert history
+            views = [_of_file(history, capacity, thresholds.beside(_USUAL), day, today)]
+        else:
+            async with location.allocator() as allocator:
+                views = await _of_allocator(allocator, network, name, capacity, thresholds, day or today)
+        lines = [line for each in views for line in forecast_lines(each)]
+        return rendered(output, [forecast_document(each) for each in views], lines or ["there is no subnet"])
+
+    print_answer(look, watching)
 
 
 def _of_file(

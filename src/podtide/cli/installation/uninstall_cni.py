@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from podtide.cli.options.paths import NamedDirectory
+from podtide.cli.output.formats import ToldSteps, output_option
 
 
 @click.command(name="uninstall-cni")
@@ -33,12 +34,14 @@ from podtide.cli.options.paths import NamedDirectory
     type=NamedDirectory(),
     help="Remove the agent's socket and notes from this directory too, which is /run/podtide. Default: they stay.",
 )
+@output_option
 def uninstall_cni(
     *,
     cni_bin_directory: Path,
     cni_conf_directory: Path,
     state_directory: Path | None,
     socket_directory: Path | None,
+    output: str,
 ) -> None:
     """Remove what the agent installed on this node: the network, the plugin, and the bridge if it has one.
 
@@ -52,14 +55,16 @@ def uninstall_cni(
     sources = [uninstall(RuntimeDirectories(plugins=cni_bin_directory, networks=cni_conf_directory))]
     sources += [remove_socket(socket_directory)] if socket_directory else []
     sources = ([remove_state(state_directory)] if state_directory else []) + sources
-    removed = False
+    tell = ToldSteps(output)
+    removed: list[str] = []
     for path in chain.from_iterable(sources):
-        click.echo(f"removed {path}")
-        removed = True
+        tell(f"removed {path}")
+        removed.append(str(path))
     if not removed:
-        click.echo(f"nothing of podtide's is in {cni_conf_directory} or {cni_bin_directory}")
+        tell(f"nothing of podtide's is in {cni_conf_directory} or {cni_bin_directory}")
     if said := _remove_bridge():
-        click.echo(said)
+        tell(said)
+    tell.document(removed=removed)
 
 
 def _remove_bridge() -> str:

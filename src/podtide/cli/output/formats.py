@@ -72,6 +72,24 @@ def rendered(output: str, document: Any, lines: Iterable[str], names: Iterable[s
     return "".join(f"{line}\n" for line in (names if output == "name" else lines))
 
 
+class ToldSteps:
+    """The steps of a command, told as they are done. A program gets all of them in the document at the end."""
+
+    def __init__(self, output: str) -> None:
+        self._output = output
+        self._told: list[str] = []
+
+    def __call__(self, words: str) -> None:
+        """Tell one: on stdout as text, else on stderr, where a document on stdout is not disturbed."""
+        self._told.append(words)
+        click.echo(words, err=is_document(self._output))
+
+    def document(self, **facts: Any) -> None:
+        """Print the facts with all steps, unless text was asked for: that has been told."""
+        if is_document(self._output):
+            show(self._output, {**facts, "steps": self._told}, ())
+
+
 def is_document(output: str) -> bool:
     """Whether the format is for programs, as a whole: JSON or YAML."""
     return output in _DOCUMENTS

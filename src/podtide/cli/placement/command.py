@@ -3,7 +3,8 @@
 import click
 
 from podtide.cli.connections.cluster import ClusterConnection, cluster_options
-from podtide.cli.placement.removal import refuse_if_published, remove_traces, traces
+from podtide.cli.output.formats import ToldSteps, output_option
+from podtide.cli.placement.removal import NodeTraces, refuse_if_published, remove_traces, traces
 from podtide.cluster.port import Cluster
 
 
@@ -18,16 +19,20 @@ def placement() -> None:
     "--force", is_flag=True, help="Go on although the controller may publish the resources again at once."
 )
 @cluster_options
-def remove(*, only_taints: bool, force: bool, there: ClusterConnection) -> None:
+@output_option
+def remove(*, only_taints: bool, force: bool, there: ClusterConnection, output: str) -> None:
     """Remove podtide's resources and the taint podtide.io/no-addresses from all Nodes.
 
     `helm upgrade` with placement.enabled=false and `helm uninstall` do this by themselves, where hooks run. It can be
     repeated. Refused while placement is on: pods would wait for a resource that no node has.
     """
-    there.ask(lambda cluster: _remove(cluster, only_taints=only_taints, force=force))
+    tell = ToldSteps(output)
 
+    async def remove_them(cluster: Cluster) -> list[NodeTraces]:
+        if not (only_taints or force):
+            await refuse_if_published(cluster)
+        found = await traces(cluster, only_taints=only_taints)
+        await remove_traces(cluster, found, tell=tell)
+        return found
 
-async def _remove(cluster: Cluster, *, only_taints: bool, force: bool) -> None:
-    if not (only_taints or force):
-        await refuse_if_published(cluster)
-    await remove_traces(cluster, await traces(cluster, only_taints=only_taints), tell=click.echo)
+    tell.document(removed=there.ask(remove_them))

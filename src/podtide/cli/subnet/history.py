@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterator, Sequence
+from io import StringIO
 
 import click
 
@@ -10,8 +11,9 @@ from podtide.allocator.limits import USAGE_STEPS
 from podtide.allocator.subnets import SubnetUsage, UsageStep
 from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
 from podtide.cli.options.names import ALLOCATOR_NAME
-from podtide.cli.output.formats import formats_option, is_document, show, table, warn
+from podtide.cli.output.formats import formats_option, rendered, table, warn
 from podtide.cli.output.screen_width import fitted, screen_width
+from podtide.cli.output.watching import Watching, print_answer, watch_options
 from podtide.cli.subnet.moment_option import MOMENT
 from podtide.cli.subnet.usage_chart import ChartPoint, draw_chart
 from podtide.core.errors import InvalidInput
@@ -74,6 +76,7 @@ _NOT_KNOWN = "-"
     help="Whether to draw a chart above the table. Default: on a terminal.",
 )
 @allocator_options
+@watch_options
 @formats_option("table", "csv", "json", "yaml", about="A table for people; CSV, JSON or YAML for programs.")
 def history(  # noqa: PLR0913 - one argument per option
     *,
@@ -84,36 +87,39 @@ def history(  # noqa: PLR0913 - one argument per option
     step: UsageStep,
     chart: bool | None,
     location: AllocatorLocation,
+    watching: Watching | None,
     output: str,
 ) -> None:
     """Show how a subnet was used: what was reserved, what its pods needed, and when it was short.
 
     Times are UTC. Days are kept for two years, quarters of an hour for 90 days, minutes for a day, 5 seconds for an hour.
     """
-    now = SystemClock().wall()
-    until = now if until is None else until
-    if since > until:
-        raise InvalidInput(
-            f"--since {to_time(since)} is after --until {to_time(until)}: give the earlier one as --since"
-        )
-    series = _series(step, since, until, now)
-    rows = location.ask(
-        lambda allocator: allocator.usage_history(
-            network,
-            name,
-            since=since,
-            until=until,
-            step=series.name,  # type: ignore[arg-type]  # the names of series are the steps
-        )
-    )
-    if rows and not series.reaches(since, now):
-        warn([_kept_too_short(series, since, now)])
-    if output == "csv":
-        _write_csv(rows)
-    elif is_document(output) or rows:
-        show(output, rows, _lines(rows, has_chart=sys.stdout.isatty() if chart is None else chart))
-    else:
-        show(output, rows, [_nothing(f"{network}/{name}", since, until, now)])
+    has_chart = sys.stdout.isatty() if chart is None else chart
+
+    async def look() -> str:
+        now = SystemClock().wall()
+        end = now if until is None else until
+        if since > end:
+            raise InvalidInput(
+                f"--since {to_time(since)} is after --until {to_time(end)}: give the earlier one as --since"
+            )
+        series = _series(step, since, end, now)
+        async with location.allocator() as allocator:
+            rows = await allocator.usage_history(
+                network,
+                name,
+                since=since,
+                until=end,
+                step=series.name,  # type: ignore[arg-type]  # the names of series are the steps
+            )
+        if rows and not series.reaches(since, now):
+            warn([_kept_too_short(series, since, now)])
+        if output == "csv":
+            return _csv(rows)
+        nothing = [_nothing(f"{network}/{name}", since, end, now)]
+        return rendered(output, rows, _lines(rows, has_chart=has_chart) if rows else nothing)
+
+    print_answer(look, watching)
 
 
 def _series(step: UsageStep, since: float, until: float, now: float) -> UsageSeries:
@@ -139,10 +145,12 @@ def _nothing(subnet: str, since: float, until: float, now: float) -> str:
     )
 
 
-def _write_csv(rows: Sequence[SubnetUsage]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+def _csv(rows: Sequence[SubnetUsage]) -> str:
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     writer.writerows([getattr(row, column) for column in CSV_COLUMNS] for row in rows)
+    return text.getvalue()
 
 
 def _lines(rows: Sequence[SubnetUsage], *, has_chart: bool) -> Iterator[str]:

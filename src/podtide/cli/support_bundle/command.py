@@ -15,7 +15,7 @@ from podtide.allocator.port import Allocator
 from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
 from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.options.numbers import BoundedCount
-from podtide.cli.output.formats import counted, warn
+from podtide.cli.output.formats import counted, output_option, show, warn
 from podtide.cli.support_bundle.contents import BundleContents
 from podtide.cli.support_bundle.redaction import Redactor
 from podtide.cluster.port import Cluster
@@ -56,6 +56,7 @@ _MOST_PODS = 10_000
 @networks_namespace_option
 @cluster_options
 @optional_allocator_options
+@output_option
 def support_bundle(  # noqa: PLR0913 - one argument per option
     *,
     file: Path | None,
@@ -64,6 +65,7 @@ def support_bundle(  # noqa: PLR0913 - one argument per option
     networks_namespace: str,
     there: ClusterConnection,
     location: AllocatorLocation | None,
+    output: str,
 ) -> None:
     """Write states, logs, metrics, versions and the result of a check into one file, without secrets.
 
@@ -89,7 +91,8 @@ def support_bundle(  # noqa: PLR0913 - one argument per option
     )
     warn(problems)
     size = target.stat().st_size
-    click.echo(f"{target}: {size} bytes; {counted(len(problems), 'part is', 'parts are')} missing")
+    words = f"{target}: {size} bytes; {counted(len(problems), 'part is', 'parts are')} missing"
+    show(output, {"file": str(target), "bytes": size, "missing": problems}, [words])
 
 
 def known_secrets(there: ClusterConnection, location: AllocatorLocation | None) -> list[str]:

@@ -15,7 +15,8 @@ from podtide.cli.connections.cluster import ClusterConnection, cluster_options, 
 from podtide.cli.observed.network import NetworkObjects, observe_networks, read_network_objects
 from podtide.cli.observed.node import observe_nodes
 from podtide.cli.options.numbers import INTERVAL
-from podtide.cli.output.formats import alarming, objects_option, show, table_width, warn
+from podtide.cli.output.formats import alarming, objects_option, rendered, table_width, warn
+from podtide.cli.output.watching import Watching, print_answer
 from podtide.cli.shell.known_names import complete_nodes, complete_subnets
 from podtide.cli.top.overview import Overview
 from podtide.cli.top.sources import PolledAllocator, WatchedCluster
@@ -40,9 +41,15 @@ _UNTIL_KNOWN_SECONDS = 0.1
     type=INTERVAL,
     default=2.0,
     show_default="2s",
-    help="How often to redraw on a terminal.",
+    help="How often to look again, on a terminal or with --watch.",
 )
 @click.option("--once", is_flag=True, help="Print once and exit, as without a terminal.")
+@click.option(
+    "-w",
+    "--watch",
+    is_flag=True,
+    help="Look again and again without a terminal too, or with -o, and print what has changed.",
+)
 @click.option(
     "--node",
     "nodes",
@@ -81,6 +88,7 @@ def top(  # noqa: PLR0913 - one argument per option
     *,
     interval: float,
     once: bool,
+    watch: bool,
     nodes: tuple[str, ...],
     subnets: tuple[str, ...],
     sort: str,
@@ -99,12 +107,18 @@ def top(  # noqa: PLR0913 - one argument per option
     """
     view = TopView(nodes=nodes, subnets=subnets, order=TopOrder(sort), by=TopGrouping(by))
     namespace = networks_namespace or there.networks_namespace()
-    if once or output != "table" or not sys.stdout.isatty():
-        overview = asyncio.run(_look(there, location, namespace, view))
-        lines = lines_of(overview, table_width(output), view.by, is_wide=output == "wide")
-        show(output, overview, lines, names_of(overview))
-    else:
+    if once and watch:
+        raise click.UsageError("--once and --watch exclude each other: give one of them")
+    if sys.stdout.isatty() and output == "table" and not once:
         asyncio.run(_keep_drawing(there, location, namespace, view, interval))
+        return
+
+    async def look() -> str:
+        overview = await _look(there, location, namespace, view)
+        lines = lines_of(overview, table_width(output), view.by, is_wide=output == "wide")
+        return rendered(output, overview, lines, names_of(overview))
+
+    print_answer(look, Watching(interval) if watch else None)
 
 
 async def _look(
@@ -116,8 +130,16 @@ async def _look(
         asked = PolledAllocator(allocator, _flag(location))
         await asked.ask()
         overview = await look_once(cluster, asked.subnets, namespace=namespace, view=view)
-        warn(filter(None, (asked.trouble(overview),)))
+        warn(filter(None, (asked.trouble(overview), *_in_vain(view, overview))))
         return overview
+
+
+def _in_vain(view: TopView, overview: Overview) -> Iterator[str]:
+    """What was asked for by name, and is not there."""
+    if view.subnets and not overview.subnets:
+        yield f"there is no subnet {' or '.join(view.subnets)}: check --subnet"
+    elif view.nodes and not overview.nodes:
+        yield f"there is no node {' or '.join(view.nodes)}: check --node"
 
 
 def _flag(location: AllocatorLocation | None) -> str:

@@ -199,7 +199,7 @@ async def _what_there_is_instead(cluster: Cluster, kind: str, name: str, namespa
     elsewhere = [] if kind == "n" else await list_all(cluster, Pod, fields=field_is("metadata.name", name))
     if elsewhere:
         return f"there is {looked_for}, but a pod in namespace {elsewhere[0].metadata.namespace}: name that with -n"
-    return f"there is {looked_for}: check the name, and the namespace (-n)"
+    return f"there is {looked_for}: check the name{'' if kind == 'n' else ', and the namespace (-n)'}"
 
 
 async def _observe(cluster: Cluster, name: str) -> ObservedNode:

@@ -10,10 +10,10 @@ from msgspec import Struct
 from podtide.allocator.port import AdministeredAllocator
 from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
 from podtide.cli.connections.cluster import ClusterConnection, cluster_options
-from podtide.cli.installation.uninstall.carrying_out import Carrier
+from podtide.cli.installation.uninstall.carrying_out import Carrier, Tell
 from podtide.cli.installation.uninstall.finding import FoundCluster, find
 from podtide.cli.options.numbers import INTERVAL
-from podtide.cli.output.formats import counted
+from podtide.cli.output.formats import ToldSteps, counted, output_option
 from podtide.cli.placement.removal import remove_traces, traces
 from podtide.cluster.port import Cluster
 from podtide.core.errors import FixError
@@ -71,6 +71,7 @@ class UninstallOptions(Struct, frozen=True, kw_only=True):
 )
 @cluster_options
 @optional_allocator_options
+@output_option
 def uninstall(  # noqa: PLR0913 - one argument per option
     *,
     dry_run: bool,
@@ -81,6 +82,7 @@ def uninstall(  # noqa: PLR0913 - one argument per option
     timeout: float,
     there: ClusterConnection,
     location: AllocatorLocation | None,
+    output: str,
 ) -> None:
     """Remove podtide from a cluster: from its nodes, and every object of it.
 
@@ -98,46 +100,59 @@ def uninstall(  # noqa: PLR0913 - one argument per option
         dry_run=dry_run,
         timeout_seconds=timeout,
     )
-    asyncio.run(_uninstall(there, location, options))
+    tell = ToldSteps(output)
+    removal = asyncio.run(_uninstall(there, location, options, tell))
+    tell.document(
+        dry_run=dry_run,
+        refused=removal.objections,
+        stays=removal.kept,
+        left_without_plugin=[pod.name for pod in removal.holders],
+    )
 
 
 async def _uninstall(
-    there: ClusterConnection, location: AllocatorLocation | None, options: UninstallOptions
-) -> None:
+    there: ClusterConnection, location: AllocatorLocation | None, options: UninstallOptions, tell: Tell
+) -> Removal:
     async with AsyncExitStack() as open_until_done:
         cluster = await open_until_done.enter_async_context(there.cluster())
         allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
-        await uninstall_from(cluster, allocator, options)
+        return await uninstall_from(cluster, allocator, options, tell)
 
 
 async def uninstall_from(
-    cluster: Cluster, allocator: AdministeredAllocator | None, options: UninstallOptions
-) -> None:
+    cluster: Cluster,
+    allocator: AdministeredAllocator | None,
+    options: UninstallOptions,
+    tell: Tell = click.echo,
+) -> Removal:
     """Read, decide, and carry out unless that is refused or only to be shown."""
     found = await find(cluster)
     removal = plan_removal(found.situation, options.wish)
     # Asked before anything is changed, so that a wrong token is known at once.
     names = await _names_at(allocator, cluster) if allocator else ()
     if options.dry_run:
-        _tell_all(_plan_lines(removal, names))
-        return
+        for line in _plan_lines(removal, names):
+            tell(line)
+        return removal
     if removal.objections:
         raise Refused("; ".join(removal.objections))
-    carrier = Carrier(cluster, seconds=options.timeout_seconds, tell=click.echo)
+    carrier = Carrier(cluster, seconds=options.timeout_seconds, tell=tell)
     if not removal.is_done:
         await carrier.clean_nodes(found, removal, image=options.image, force=options.wish.force)
     if allocator:
-        await _free(allocator, names, removal)
+        await _free(allocator, names, removal, tell)
     if removal.is_done:
-        click.echo(_NOTHING_LEFT)
+        tell(_NOTHING_LEFT)
     else:
         await carrier.delete_objects(removal.objects)
         if removal.nodes_with_traces:
-            await remove_traces(cluster, await traces(cluster), tell=click.echo)
+            await remove_traces(cluster, await traces(cluster), tell=tell)
         await carrier.delete_custom_resources(removal.custom_resources)
         await carrier.delete_definitions(removal.definitions)
         await carrier.delete_remover(found.namespace)
-    _tell_all(_last_lines(found, removal, is_freed=allocator is not None))
+    for line in _last_lines(found, removal, is_freed=allocator is not None):
+        tell(line)
+    return removal
 
 
 async def _names_at(allocator: AdministeredAllocator, cluster: Cluster) -> tuple[str, ...]:
@@ -146,18 +161,18 @@ async def _names_at(allocator: AdministeredAllocator, cluster: Cluster) -> tuple
     return tuple(record.name for record in (await allocator.list_clusters()).clusters if record.uid == uid)
 
 
-async def _free(allocator: AdministeredAllocator, names: tuple[str, ...], removal: Removal) -> None:
+async def _free(
+    allocator: AdministeredAllocator, names: tuple[str, ...], removal: Removal, tell: Tell
+) -> None:
     if not removal.may_free_addresses:
-        click.echo(
+        tell(
             "what the cluster has at the allocator stays reserved: pods still have addresses of it. When they are gone, run "
             "`podtide quarantine release-cluster`"
         )
         return
     for name in names:
         containers = await allocator.forget_cluster(name, reason=_REASON)
-        click.echo(
-            f"freed at the allocator: cluster {name}, {counted(containers, 'container', 'containers')}"
-        )
+        tell(f"freed at the allocator: cluster {name}, {counted(containers, 'container', 'containers')}")
 
 
 def _plan_lines(removal: Removal, names: tuple[str, ...]) -> Iterator[str]:
@@ -191,8 +206,3 @@ def _last_lines(found: FoundCluster, removal: Removal, *, is_freed: bool) -> Ite
         )
     if found.release:
         yield f"Helm still lists the release: helm uninstall {found.release} --namespace {found.namespace}"
-
-
-def _tell_all(lines: Iterator[str]) -> None:
-    for line in lines:
-        click.echo(line)

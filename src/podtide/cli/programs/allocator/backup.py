@@ -8,6 +8,7 @@ import click
 from podtide.allocator.store import InvalidDatabaseUrl, open_allocator
 from podtide.allocator.store import backup as copies
 from podtide.cli.options.paths import NamedFile
+from podtide.cli.output.formats import output_option, show
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 
@@ -26,7 +27,8 @@ _database_option = click.option(
 @click.command()
 @click.argument("file", type=_FILE)
 @_database_option
-def backup(*, file: Path, database: str) -> None:
+@output_option
+def backup(*, file: Path, database: str, output: str) -> None:
     """Copy a SQLite database to a new file, while it is used.
 
     For PostgreSQL use its own tools, such as pg_basebackup or pg_dump.
@@ -35,14 +37,16 @@ def backup(*, file: Path, database: str) -> None:
         raise InvalidDatabaseUrl(
             "only a SQLite database is copied by podtide: back PostgreSQL up by its own tools, such as pg_basebackup"
         )
-    copies.backup(database.removeprefix(_SQLITE), file)
-    click.echo(f"{file} is a copy of {database.removeprefix(_SQLITE)}")
+    copied = database.removeprefix(_SQLITE)
+    copies.backup(copied, file)
+    show(output, {"file": str(file), "database": copied}, [f"{file} is a copy of {copied}"])
 
 
 @click.command()
 @click.argument("file", type=_FILE, required=False)
 @_database_option
-def restore(*, file: Path | None, database: str) -> None:
+@output_option
+def restore(*, file: Path | None, database: str, output: str) -> None:
     """Put a copy in the place of a SQLite database that no program uses.
 
     What was granted since the copy was taken is held by nodes. So the allocator grants nothing from then on, until every
@@ -61,9 +65,10 @@ def restore(*, file: Path | None, database: str) -> None:
         )
     else:
         asyncio.run(_tell(database))
-    click.echo(
+    words = (
         "the database was restored: it grants nothing until every cluster has reported what its nodes hold"
     )
+    show(output, {"restored_from": str(file) if file else None, "waits_for_reports": True}, [words])
 
 
 async def _tell(database: str) -> None:

@@ -5,8 +5,17 @@ import click
 from podtide.allocator.port import AdministeredAllocator
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry
 from podtide.cli.connections.allocator import AllocatorLocation, allocator_options
-from podtide.cli.output.formats import counted, objects_option, output_option, show, table, table_width
+from podtide.cli.output.formats import (
+    counted,
+    objects_option,
+    output_option,
+    rendered,
+    show,
+    table,
+    table_width,
+)
 from podtide.cli.output.screen_width import fitted
+from podtide.cli.output.watching import Watching, print_answer, watch_options
 from podtide.core.errors import FixError, InvalidInput
 from podtide.resources.timestamps import to_time
 
@@ -26,17 +35,23 @@ def cluster() -> None:
 
 @cluster.command("list")
 @allocator_options
+@watch_options
 @objects_option
-def list_clusters(*, location: AllocatorLocation, output: str) -> None:
+def list_clusters(*, location: AllocatorLocation, watching: Watching | None, output: str) -> None:
     """List clusters with their uids, and say whether the allocator grants.
 
     Where it waits for reports after its database was restored, the first line says so.
     """
-    registry = location.ask_as_administration(lambda allocator: allocator.list_clusters())
-    lines = [_waiting(registry)] if registry.recovering else []
-    rows = [_COLUMNS, *map(_row, registry.clusters)]
-    lines += table(fitted(rows, table_width(output), dispensable=_DISPENSABLE))
-    show(output, registry, lines, (each.name for each in registry.clusters))
+
+    async def look() -> str:
+        async with location.allocator() as allocator:
+            registry = await allocator.list_clusters()
+        lines = [_waiting(registry)] if registry.recovering else []
+        rows = [_COLUMNS, *map(_row, registry.clusters)]
+        lines += table(fitted(rows, table_width(output), dispensable=_DISPENSABLE))
+        return rendered(output, registry, lines, (each.name for each in registry.clusters))
+
+    print_answer(look, watching)
 
 
 @cluster.command()
