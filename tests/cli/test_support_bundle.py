@@ -120,6 +120,7 @@ def test_the_command_writes_a_file_once_and_says_what_is_missing(podtide: Run, t
         document = podtide(
             "support-bundle", "--kubeconfig", str(kubeconfig), "--file", str(other), "-o", "json"
         )
+        nowhere = podtide("support-bundle", "--kubeconfig", str(kubeconfig), "--file", "/nowhere/a.tar.gz")
     told = json.loads(document.out)
     assert (told["file"], told["bytes"]) == (str(other), other.stat().st_size)
     assert any("podtide-agent-x" in each for each in told["missing"])
@@ -128,5 +129,9 @@ def test_the_command_writes_a_file_once_and_says_what_is_missing(podtide: Run, t
     assert "podtide: reading objects/pods.json" in written.err
     assert "podtide: warning: logs/podtide_podtide-agent-x_main.log: " in written.err
     assert PLANTED not in "".join(files_of(target).values())
+    assert nowhere == (
+        *(2, ""),
+        "podtide: /nowhere/a.tar.gz cannot be written: No such file or directory; name another file with --file\n",
+    )
     assert again.status == ExitStatus.BAD_INPUT
     assert "exists already" in again.err

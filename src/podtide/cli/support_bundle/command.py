@@ -155,7 +155,12 @@ def contents_of(  # noqa: PLR0913, PLR0917 - as above
 
 async def write_bundle(target: Path, contents: BundleContents) -> None:
     """Write all files into a compressed archive that only its owner may read."""
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWN_ONLY)
+    try:
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWN_ONLY)
+    except OSError as error:
+        raise InvalidInput(
+            f"{target} cannot be written: {error.strerror}; name another file with --file"
+        ) from error
     now = int(SystemClock().wall())
     top = target.name.removesuffix(".tar.gz")
     with os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as archive:
