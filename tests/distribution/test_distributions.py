@@ -3,6 +3,7 @@
 import asyncio
 import filecmp
 import os
+import subprocess
 import tarfile
 from email.parser import Parser
 from pathlib import Path
@@ -102,6 +103,25 @@ def test_a_command_works_outside_the_repository(
     answer = installed.run(*arguments)
     assert answer.returncode == 0, answer.stdout
     assert words in answer.stdout
+
+
+def test_it_is_a_plugin_of_kubectl_with_completion(installed: InstalledPodtide) -> None:
+    directory = installed.environment / "bin"
+    asked = ["kubectl-podtide", "plan", "--nodes", "2", "--pods-per-node", "1"]
+    answer = subprocess.run(
+        [directory / asked[0], *asked[1:]],
+        cwd=installed.directory,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.startswith("at rest:")
+    usage = subprocess.run([directory / asked[0], "top", "-h"], capture_output=True, text=True, check=True)
+    assert usage.stdout.startswith("Usage: kubectl podtide top ")
+    offered = subprocess.run(
+        [directory / "kubectl_complete-podtide", "expl"], capture_output=True, text=True, check=True
+    )
+    assert "explain" in offered.stdout
 
 
 @pytest.mark.real_time
