@@ -13,7 +13,7 @@ from cli.drawn_cluster import MANAGER, DrawnCluster, addresses, served
 from cli.drawn_networks import draw_definition
 from podtide.cli.shell.exit_status import ExitStatus
 from podtide.cli.support_bundle.command import write_bundle
-from podtide.cli.support_bundle.contents import BundleContents
+from podtide.cli.support_bundle.contents import BundleContents, LogLimits
 from podtide.cli.support_bundle.redaction import REDACTED, Redactor
 from podtide.cluster.port import Unavailable
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
@@ -69,8 +69,7 @@ async def test_no_planted_secret_is_in_the_bundle_and_the_rest_is(tmp_path: Path
         None,
         read_path,
         namespace=SYSTEM_NAMESPACE,
-        log_lines=100,
-        log_pods=5,
+        logs=LogLimits(lines=100, pods=5),
         redactor=Redactor(),
         tell=told.append,
     )

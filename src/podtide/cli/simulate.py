@@ -17,7 +17,7 @@ from podtide.simulation.faults.table import ALL, FAULTS, chosen_faults
 from podtide.simulation.nodes.network_definitions import MOST_NETWORKS
 from podtide.simulation.run.fault_plan import FaultPlan, fault_plan_for
 from podtide.simulation.run.report import RunReport
-from podtide.simulation.run.shrinking import Shrinking
+from podtide.simulation.run.shrinking import MOST_RUNS, Shrinking
 from podtide.simulation.run.simulate import simulate as run
 from podtide.simulation.scenario.document import Scenario
 from podtide.simulation.scenario.playing import play
@@ -111,11 +111,17 @@ def simulate(  # noqa: PLR0913 - one argument per option
             networks=networks,
             placement=placement,
         )
+    minutes = plan.trouble_seconds / _SECONDS_PER_MINUTE
+    click.echo(f"podtide: seed {plan.seed}: {plan.nodes} nodes, {minutes:g} minutes of faults", err=True)
     report = run(plan)
-    shrunk = report if report.is_good else Shrinking(report, run).shrink()
     if report.is_good:
         show(output, report, _good(report))
         return
+    click.echo(
+        f"podtide: it failed: at most {MOST_RUNS} smaller plans are tried, each in about the time of this run",
+        err=True,
+    )
+    shrunk = Shrinking(report, run).shrink()
     show(output, {"run": report, "shrunk": shrunk}, _bad(report, shrunk))
     sys.exit(ExitStatus.FAILED)
 

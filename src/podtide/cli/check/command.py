@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +12,7 @@ from podtide.allocator.pages import every_container
 from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
 from podtide.cli.check.findings import AllocatorRecords, CheckedObjects, CheckFindings, confirmed, find
-from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
-from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.asked_allocator import AskedPlaces, places_options
 from podtide.cli.observed.node import observe_nodes
 from podtide.cli.options.numbers import DURATION
 from podtide.cli.output.formats import counted, output_option, rendered
@@ -62,9 +60,7 @@ _AGAIN_AFTER_SECONDS = 1.0
     metavar="DURATION",
     help="With --repair: how long a leak must last, at least the setting leak_grace, which is the default.",
 )
-@networks_namespace_option
-@cluster_options
-@optional_allocator_options
+@places_options
 @watch_options
 @output_option
 def check(  # noqa: PLR0913 - one argument per option
@@ -72,9 +68,7 @@ def check(  # noqa: PLR0913 - one argument per option
     repair: bool,
     dry_run: bool,
     grace: float | None,
-    networks_namespace: str,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
+    places: AskedPlaces,
     watching: Watching | None,
     output: str,
 ) -> None:
@@ -89,13 +83,12 @@ def check(  # noqa: PLR0913 - one argument per option
         raise click.UsageError("--dry-run and --grace are for --repair: give that as well")
     if repair and watching:
         raise click.UsageError("--watch only looks, and --repair writes: give one of them")
-    namespace = networks_namespace or there.networks_namespace()
-    report = _repair(there, namespace, grace, dry_run=dry_run) if repair else None
+    report = _repair(places, grace, dry_run=dry_run) if repair else None
     is_broken = False
 
     async def look() -> str:
         nonlocal is_broken
-        findings = await _check(there, location, namespace)
+        findings = await _check(places)
         is_broken = bool(findings.violations)
         document = _document(findings) | ({"repair": report} if report else {})
         return rendered(output, document, [*_repair_lines(report), *_lines(findings)])
@@ -105,9 +98,7 @@ def check(  # noqa: PLR0913 - one argument per option
         sys.exit(ExitStatus.FAILED)
 
 
-def _repair(
-    there: ClusterConnection, namespace: str, grace_seconds: float | None, *, dry_run: bool
-) -> "RepairReport":
+def _repair(places: AskedPlaces, grace_seconds: float | None, *, dry_run: bool) -> "RepairReport":
     from podtide.cli.check.repair import repair_leaks  # noqa: PLC0415 - a check that only reads needs none of it
 
     usual = Settings()
@@ -125,7 +116,8 @@ def _repair(
     click.echo(f"podtide: looking for leaks twice, {format_duration(seconds)} apart", err=True)
 
     async def run() -> "RepairReport":
-        async with there.cluster() as cluster:
+        async with places.there.cluster() as cluster:
+            namespace = places.networks_namespace
             return await repair_leaks(cluster, namespace, patience=patience, dry_run=dry_run, runtime=runtime)
 
     return asyncio.run(run())
@@ -145,12 +137,9 @@ def _repair_lines(report: "RepairReport | None") -> Iterator[str]:
         )
 
 
-async def _check(
-    there: ClusterConnection, location: AllocatorLocation | None, namespace: str
-) -> CheckFindings:
-    async with AsyncExitStack() as open_until_done:
-        cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
+async def _check(places: AskedPlaces) -> CheckFindings:
+    namespace = places.networks_namespace
+    async with places.opened() as (cluster, allocator):
         findings = find(await read(cluster, allocator, namespace))
         if findings.violations:
             await asyncio.sleep(_AGAIN_AFTER_SECONDS)

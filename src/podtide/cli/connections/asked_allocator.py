@@ -1,13 +1,58 @@
-"""An allocator that is asked beside a cluster: if it does not answer, the cluster alone still tells most."""
+"""A cluster, and beside it an allocator if one is named: if that does not answer, the cluster alone still tells most."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import wraps
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from podtide.allocator.errors import AllocatorError
-from podtide.allocator.port import Allocator
-from podtide.cli.connections.allocator import AllocatorLocation
+from podtide.allocator.port import AdministeredAllocator, Allocator
+from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
+from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cluster.port import Cluster
 
 T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class AskedPlaces(Struct, frozen=True, kw_only=True):
+    """The options that say which cluster, where its secondary networks' pools are, and which allocator."""
+
+    there: ClusterConnection
+    location: AllocatorLocation | None
+    stated_namespace: str
+
+    @property
+    def networks_namespace(self) -> str:
+        """The namespace of secondary networks' pools."""
+        return self.stated_namespace or self.there.networks_namespace()
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[tuple[Cluster, AdministeredAllocator | None]]:
+        """Yields the cluster and the allocator, if one is named, open until the context ends."""
+        async with AsyncExitStack() as opened:
+            cluster = await opened.enter_async_context(self.there.cluster())
+            location = self.location
+            yield cluster, await opened.enter_async_context(location.allocator()) if location else None
+
+
+def places_options(command: Command) -> Command:
+    """Adds the options of all of these; the command gets an `AskedPlaces` as `places`."""
+
+    @wraps(command)
+    def reaching(
+        *,
+        networks_namespace: str,
+        there: ClusterConnection,
+        location: AllocatorLocation | None,
+        **others: Any,
+    ) -> Any:
+        places = AskedPlaces(there=there, location=location, stated_namespace=networks_namespace)
+        return command(places=places, **others)
+
+    return networks_namespace_option(cluster_options(optional_allocator_options(reaching)))  # type: ignore[return-value]  # its options are the command's and these
 
 
 async def ask_both(

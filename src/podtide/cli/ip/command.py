@@ -1,14 +1,11 @@
 """`podtide ip`: whose an address is, in node pools and in secondary networks."""
 
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 
 import click
 from msgspec import Struct
 
-from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
-from podtide.cli.connections.asked_allocator import ask_both
-from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.asked_allocator import AskedPlaces, ask_both, places_options
 from podtide.cli.ip.address_state import AddressFinding, AddressState
 from podtide.cli.ip.facts import gather_address_facts
 from podtide.cli.ip.finding import find_address
@@ -39,30 +36,19 @@ class AddressAnswer(Struct, frozen=True, kw_only=True):
 
 @click.command("ip")
 @click.argument("address")
-@networks_namespace_option
-@cluster_options
-@optional_allocator_options
+@places_options
 @watch_options
 @objects_option
-def ip(  # noqa: PLR0913 - one argument per option
-    *,
-    address: str,
-    networks_namespace: str,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
-    watching: Watching | None,
-    output: str,
-) -> None:
+def ip(*, address: str, places: AskedPlaces, watching: Watching | None, output: str) -> None:
     """Show whose an address is: its subnet, node and pod, its state, since when, and its past.
 
     Both node pools and secondary networks are searched. If --allocator or --database is given, the allocator is asked
     as well: only it knows which addresses are free, in quarantine or held by other clusters. It only reads.
     """
     asked = parse_address(address)
-    namespace = networks_namespace or there.networks_namespace()
 
     async def look() -> str:
-        answer = await _look(asked, there, location, namespace)
+        answer = await _look(asked, places)
         if answer.not_asked:
             warn([answer.not_asked])
         return rendered(output, answer, lines_of(answer, output), names_of(answer))
@@ -70,15 +56,12 @@ def ip(  # noqa: PLR0913 - one argument per option
     print_answer(look, watching)
 
 
-async def _look(
-    address: IPAddress, there: ClusterConnection, location: AllocatorLocation | None, namespace: str
-) -> AddressAnswer:
-    async with AsyncExitStack() as open_until_done:
-        cluster = await open_until_done.enter_async_context(there.cluster())
+async def _look(address: IPAddress, places: AskedPlaces) -> AddressAnswer:
+    async with places.there.cluster() as cluster:
         facts, not_asked = await ask_both(
-            location,
+            places.location,
             lambda allocator: gather_address_facts(
-                cluster, allocator, address, namespace, SystemClock().wall()
+                cluster, allocator, address, places.networks_namespace, SystemClock().wall()
             ),
         )
     findings = find_address(facts)

@@ -7,9 +7,7 @@ import click
 from podtide.allocator.pages import every_quarantined
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import Quarantined
-from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
-from podtide.cli.connections.asked_allocator import ask_both
-from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.asked_allocator import AskedPlaces, ask_both, places_options
 from podtide.cli.node.answer import NodeAnswer, describe_node
 from podtide.cli.observed.network import NetworkObjects, observe_networks, read_network_objects
 from podtide.cli.output.formats import counted, objects_option, rendered, table, table_width, warn
@@ -29,35 +27,24 @@ _MOST_WAITING = 10
 
 @click.command()
 @click.argument("name", shell_complete=complete_nodes)
-@networks_namespace_option
-@cluster_options
-@optional_allocator_options
+@places_options
 @watch_options
 @objects_option
-def node(  # noqa: PLR0913 - one argument per option
-    *,
-    name: str,
-    networks_namespace: str,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
-    watching: Watching | None,
-    output: str,
-) -> None:
+def node(*, name: str, places: AskedPlaces, watching: Watching | None, output: str) -> None:
     """Show a node's pool, how its request follows from its pods, and its slices of secondary networks.
 
     The first line is what is so and what to do, as `podtide why` says it. If --allocator or --database is given, the
     allocator is asked how full the subnets are and what earlier nodes of the name left in quarantine. It only reads.
     """
-    namespace = networks_namespace or there.networks_namespace()
 
     async def look() -> str:
-        async with there.cluster() as cluster:
+        async with places.there.cluster() as cluster:
             (facts, left), not_asked = await ask_both(
-                location, lambda allocator: _read(cluster, allocator, name.removeprefix("node/"))
+                places.location, lambda allocator: _read(cluster, allocator, name.removeprefix("node/"))
             )
-            objects = await read_network_objects(cluster, namespace) or NetworkObjects()
+            objects = await read_network_objects(cluster, places.networks_namespace) or NetworkObjects()
             networks = observe_networks(objects, await list_all(cluster, Pod), await list_all(cluster, Node))
-        answer = describe_node(facts, networks, left, own_commands(there, location), not_asked)
+        answer = describe_node(facts, networks, left, own_commands(places.there, places.location), not_asked)
         if not_asked:
             warn([not_asked])
         return rendered(output, answer, lines_of(answer, output), [f"node/{answer.name}"])

@@ -2,13 +2,11 @@
 
 import asyncio
 import sys
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
 
-from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
-from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.asked_allocator import AskedPlaces, places_options
 from podtide.cli.options.page import page_address, page_token, page_url
 from podtide.cli.options.paths import ExistingFile
 from podtide.cli.programs.running import Signals
@@ -35,17 +33,8 @@ from podtide.runtime.runtime import Runtime
     type=ExistingFile(),
     help="The file with the token that the page asks for: needed where the address is not a loopback one.",
 )
-@networks_namespace_option
-@cluster_options
-@optional_allocator_options
-def dashboard(
-    *,
-    listen: str,
-    page_token_file: Path | None,
-    networks_namespace: str,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
-) -> None:
+@places_options
+def dashboard(*, listen: str, page_token_file: Path | None, places: AskedPlaces) -> None:
     """Serve a live page of a cluster until Ctrl-C: subnets, maps, nodes, decisions, health.
 
     It only reads, by the rights of the kubeconfig. With --allocator or --database it also shows the allocator's own numbers,
@@ -54,26 +43,24 @@ def dashboard(
     options = PageOptions(
         listen=page_address(listen, flag="--listen", token_file=page_token_file),
         token=page_token(page_token_file),
-        name=there.access().found_in,
-        networks_namespace=networks_namespace or there.networks_namespace(),
+        name=places.there.access().found_in,
+        networks_namespace=places.networks_namespace,
     )
     raise_descriptor_limit()
-    asyncio.run(_serve(options, there, location))
+    asyncio.run(_serve(options, places))
 
 
-async def _serve(options: PageOptions, there: ClusterConnection, location: AllocatorLocation | None) -> None:
+async def _serve(options: PageOptions, places: AskedPlaces) -> None:
     signals, clock = Signals(), SystemClock()
     runtime = Runtime(
         clock=clock,
         randomness=system_randomness(),
         log=make_logger(sys.stderr, clock, level="warning"),
     )
-    async with AsyncExitStack() as opened:
-        cluster = await opened.enter_async_context(there.cluster())
+    async with places.opened() as (cluster, allocator):
         await cluster.list(Node, limit=1)  # so that an unreachable cluster is told at once
-        allocator = await opened.enter_async_context(location.allocator()) if location else None
-        address = await opened.enter_async_context(running_page(options, cluster, allocator, runtime=runtime))
-        click.echo(f"{page_url(address)} shows {options.name}, until Ctrl-C")
-        if options.token:
-            click.echo("The page asks for the token; or append #token=TOKEN to the address.")
-        await signals.next()
+        async with running_page(options, cluster, allocator, runtime=runtime) as address:
+            click.echo(f"{page_url(address)} shows {options.name}, until Ctrl-C")
+            if options.token:
+                click.echo("The page asks for the token; or append #token=TOKEN to the address.")
+            await signals.next()

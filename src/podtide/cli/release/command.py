@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections import Counter
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
@@ -11,8 +10,7 @@ from msgspec import Struct, structs
 
 from podtide.agent.pool.manual_release import ManualRelease
 from podtide.allocator.port import Allocator
-from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
-from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.asked_allocator import AskedPlaces, places_options
 from podtide.cli.ip.address_state import AddressFinding
 from podtide.cli.ip.facts import gather_address_facts
 from podtide.cli.ip.finding import find_address
@@ -88,9 +86,7 @@ class ReleaseAnswer(Struct, frozen=True, kw_only=True):
     help="Ask the agent of this node, on its socket, to free an address of the node's pool; run it as root. No cluster is "
     "asked, and --network, --networks-namespace and the options of cluster and allocator do not count.",
 )
-@networks_namespace_option
-@cluster_options
-@optional_allocator_options
+@places_options
 @output_option
 @log_option
 def release(  # noqa: PLR0913 - one argument per option
@@ -102,9 +98,7 @@ def release(  # noqa: PLR0913 - one argument per option
     dry_run: bool,
     reason: str,
     agent_socket: Path | None,
-    networks_namespace: str,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
+    places: AskedPlaces,
     output: str,
     log: Logger,
 ) -> None:
@@ -117,7 +111,7 @@ def release(  # noqa: PLR0913 - one argument per option
     options = ReleaseOptions(
         address=parse_address(address),
         network=network,
-        namespace="" if agent_socket else networks_namespace or there.networks_namespace(),
+        namespace="" if agent_socket else places.networks_namespace,
         reason=reason,
         force=force,
         yes=yes,
@@ -126,20 +120,16 @@ def release(  # noqa: PLR0913 - one argument per option
     if agent_socket is not None:
         answer = asyncio.run(release_from_pool(agent_socket, options))
     else:
-        answer = asyncio.run(_release(there, location, options, log))
+        answer = asyncio.run(_release(places, options, log))
     show(output, answer, [answer.words])
 
 
-async def _release(
-    there: ClusterConnection, location: AllocatorLocation | None, options: ReleaseOptions, log: Logger
-) -> ReleaseAnswer:
-    async with AsyncExitStack() as open_until_done:
-        cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
+async def _release(places: AskedPlaces, options: ReleaseOptions, log: Logger) -> ReleaseAnswer:
+    async with places.opened() as (cluster, allocator):
         try:
             return await release_address(cluster, allocator, options, log)
         except AskItsAgent as refused:
-            how = await how_to_ask(cluster, refused, kubectl_command(there))
+            how = await how_to_ask(cluster, refused, kubectl_command(places.there))
             raise NotForPeople(f"{refused}, whose agent alone frees it: {how}") from refused
 
 

@@ -12,11 +12,12 @@ import click
 
 from podtide.allocator.errors import AllocatorError
 from podtide.allocator.port import Allocator
-from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
-from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.allocator import AllocatorLocation
+from podtide.cli.connections.asked_allocator import AskedPlaces, places_options
+from podtide.cli.connections.cluster import ClusterConnection
 from podtide.cli.options.numbers import BoundedCount
 from podtide.cli.output.formats import counted, output_option, show, warn
-from podtide.cli.support_bundle.contents import BundleContents
+from podtide.cli.support_bundle.contents import BundleContents, LogLimits
 from podtide.cli.support_bundle.redaction import Redactor
 from podtide.cluster.port import Cluster
 from podtide.core.errors import InvalidInput
@@ -53,19 +54,10 @@ _MOST_PODS = 10_000
     show_default=True,
     help="Of how many of podtide's pods to take logs and metrics.",
 )
-@networks_namespace_option
-@cluster_options
-@optional_allocator_options
+@places_options
 @output_option
-def support_bundle(  # noqa: PLR0913 - one argument per option
-    *,
-    file: Path | None,
-    log_lines: int,
-    log_pods: int,
-    networks_namespace: str,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
-    output: str,
+def support_bundle(
+    *, file: Path | None, log_lines: int, log_pods: int, places: AskedPlaces, output: str
 ) -> None:
     """Write states, logs, metrics, versions and the result of a check into one file, without secrets.
 
@@ -77,18 +69,8 @@ def support_bundle(  # noqa: PLR0913 - one argument per option
     target = file or Path(f"podtide-support-{now}.tar.gz")
     if target.exists():
         raise InvalidInput(f"{target} exists already: name another with --file")
-    redactor = Redactor(known_secrets(there, location))
-    problems = asyncio.run(
-        _write(
-            target,
-            there,
-            location,
-            redactor,
-            networks_namespace or there.networks_namespace(),
-            log_lines,
-            log_pods,
-        )
-    )
+    redactor = Redactor(known_secrets(places.there, places.location))
+    problems = asyncio.run(_write(target, places, redactor, LogLimits(log_lines, log_pods)))
     warn(problems)
     size = target.stat().st_size
     words = f"{target}: {size} bytes; {counted(len(problems), 'part is', 'parts are')} missing"
@@ -108,36 +90,24 @@ def known_secrets(there: ClusterConnection, location: AllocatorLocation | None) 
     return found
 
 
-async def _write(  # noqa: PLR0913, PLR0917 - what to read, from where, and how much
-    target: Path,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
-    redactor: Redactor,
-    namespace: str,
-    log_lines: int,
-    log_pods: int,
-) -> list[str]:
+async def _write(target: Path, places: AskedPlaces, redactor: Redactor, logs: LogLimits) -> list[str]:
+    location, namespace = places.location, places.networks_namespace
     async with AsyncExitStack() as open_until_done:
-        cluster: Cluster = await open_until_done.enter_async_context(there.cluster())
+        cluster: Cluster = await open_until_done.enter_async_context(places.there.cluster())
         allocator, in_vain = None, ""
         try:
             allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
         except AllocatorError as error:
             in_vain = location.asked_in_vain(error) if location else ""
-        contents = contents_of(cluster, allocator, redactor, namespace, log_lines, log_pods)
+        contents = contents_of(cluster, allocator, redactor, namespace, logs)
         if in_vain:
             contents.problems.append(in_vain)
         await write_bundle(target, contents)
         return [redactor.text(line) for line in contents.problems]
 
 
-def contents_of(  # noqa: PLR0913, PLR0917 - as above
-    cluster: Cluster,
-    allocator: Allocator | None,
-    redactor: Redactor,
-    namespace: str,
-    log_lines: int,
-    log_pods: int,
+def contents_of(
+    cluster: Cluster, allocator: Allocator | None, redactor: Redactor, namespace: str, logs: LogLimits
 ) -> BundleContents:
     """The contents, read from a real API server."""
     kubernetes: KubernetesCluster = cluster  # type: ignore[assignment]  # `ClusterConnection` opens no other
@@ -146,8 +116,7 @@ def contents_of(  # noqa: PLR0913, PLR0917 - as above
         allocator,
         kubernetes.read,
         namespace=namespace,
-        log_lines=log_lines,
-        log_pods=log_pods,
+        logs=logs,
         redactor=redactor,
         tell=lambda name: click.echo(f"podtide: reading {name}", err=True),
     )

@@ -54,6 +54,15 @@ class BundleFile(Struct, frozen=True):
     data: bytes
 
 
+class LogLimits(Struct, frozen=True):
+    """How much of podtide's own logs to take."""
+
+    lines: int
+    """The last ones of each log."""
+    pods: int
+    """Of how many pods."""
+
+
 class BundleContents:
     """Reads the parts. `tell` is called with the name of each before it is read."""
 
@@ -64,8 +73,7 @@ class BundleContents:
         read_path: ReadPath,
         *,
         namespace: str,
-        log_lines: int,
-        log_pods: int,
+        logs: LogLimits,
         redactor: Redactor,
         tell: Callable[[str], None],
     ) -> None:
@@ -76,8 +84,7 @@ class BundleContents:
         self._allocator = allocator
         self._read_path = read_path
         self._namespace = namespace
-        self._log_lines = log_lines
-        self._log_pods = log_pods
+        self._logs = logs
         self._redactor = redactor
         self._tell = tell
 
@@ -151,13 +158,13 @@ class BundleContents:
         pods.sort(
             key=lambda pod: (_component(pod) == "agent", pod.status.phase is PodPhase.RUNNING, str(pod.key))
         )
-        if len(pods) > self._log_pods:
+        if len(pods) > self._logs.pods:
             self.problems.append(
-                f"logs: of {len(pods)} pods only {self._log_pods}; more of them with --log-pods"
+                f"logs: of {len(pods)} pods only {self._logs.pods}; more of them with --log-pods"
             )
         if not pods:
             self.problems.append("logs: no pod of podtide's is there")
-        for pod in pods[: self._log_pods]:
+        for pod in pods[: self._logs.pods]:
             where = f"{pod.metadata.namespace}_{pod.metadata.name}"
             path = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
             for container in pod.spec.containers:
@@ -165,7 +172,7 @@ class BundleContents:
                     self._read_path,
                     f"{path}/log",
                     container=container.name,
-                    tailLines=str(self._log_lines),
+                    tailLines=str(self._logs.lines),
                     limitBytes=str(_LOG_BYTES),
                     timestamps="true",
                 )

@@ -4,21 +4,21 @@ import asyncio
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 
 import click
 from msgspec.structs import replace
 
 from podtide.allocator.subnets import Subnet
-from podtide.cli.connections.allocator import AllocatorLocation, optional_allocator_options
-from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
+from podtide.cli.connections.allocator import AllocatorLocation
+from podtide.cli.connections.asked_allocator import AskedPlaces, places_options
 from podtide.cli.observed.network import NetworkObjects, observe_networks, read_network_objects
 from podtide.cli.observed.node import observe_nodes
 from podtide.cli.options.numbers import INTERVAL
 from podtide.cli.output.formats import alarming, objects_option, rendered, table_width, warn
 from podtide.cli.output.watching import Watching, print_answer
 from podtide.cli.shell.known_names import complete_nodes, complete_subnets
-from podtide.cli.top.overview import Overview
+from podtide.cli.top.overview import Overview, TopReading
 from podtide.cli.top.sources import PolledAllocator, WatchedCluster
 from podtide.cli.top.tables import all_tables
 from podtide.cli.top.view import EVERYTHING, TopGrouping, TopOrder, TopView, view_of
@@ -80,9 +80,7 @@ _UNTIL_KNOWN_SECONDS = 0.1
     show_default=True,
     help="Whether the last table is of nodes or of namespaces.",
 )
-@networks_namespace_option
-@cluster_options
-@optional_allocator_options
+@places_options
 @objects_option
 def top(  # noqa: PLR0913 - one argument per option
     *,
@@ -93,9 +91,7 @@ def top(  # noqa: PLR0913 - one argument per option
     subnets: tuple[str, ...],
     sort: str,
     by: str,
-    networks_namespace: str,
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
+    places: AskedPlaces,
     output: str,
 ) -> None:
     """Show how full the subnets are and how the nodes do, worst first.
@@ -106,30 +102,25 @@ def top(  # noqa: PLR0913 - one argument per option
     Where there are secondary networks, a table of them follows that of subnets.
     """
     view = TopView(nodes=nodes, subnets=subnets, order=TopOrder(sort), by=TopGrouping(by))
-    namespace = networks_namespace or there.networks_namespace()
     if once and watch:
         raise click.UsageError("--once and --watch exclude each other: give one of them")
     if sys.stdout.isatty() and output == "table" and not once:
-        asyncio.run(_keep_drawing(there, location, namespace, view, interval))
+        asyncio.run(_keep_drawing(places, view, interval))
         return
 
     async def look() -> str:
-        overview = await _look(there, location, namespace, view)
+        overview = await _look(places, view)
         lines = lines_of(overview, table_width(output), view.by, is_wide=output == "wide")
         return rendered(output, overview, lines, names_of(overview))
 
     print_answer(look, Watching(interval) if watch else None)
 
 
-async def _look(
-    there: ClusterConnection, location: AllocatorLocation | None, namespace: str, view: TopView
-) -> Overview:
-    async with AsyncExitStack() as open_until_done:
-        cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
-        asked = PolledAllocator(allocator, _flag(location))
+async def _look(places: AskedPlaces, view: TopView) -> Overview:
+    async with places.opened() as (cluster, allocator):
+        asked = PolledAllocator(allocator, _flag(places.location))
         await asked.ask()
-        overview = await look_once(cluster, asked.subnets, namespace=namespace, view=view)
+        overview = await look_once(cluster, asked.subnets, namespace=places.networks_namespace, view=view)
         warn(filter(None, (asked.trouble(overview), *_in_vain(view, overview))))
         return overview
 
@@ -160,7 +151,7 @@ async def look_once(
     states = await list_all(cluster, ClusterSubnetState, SYSTEM_NAMESPACE)
     objects = await read_network_objects(cluster, namespace) or NetworkObjects()
     networks = observe_networks(replace(objects, reservations=()), (), ())
-    return view_of(view, observe_nodes(configs, pods), subnets, states, at_allocator, networks)
+    return view_of(view, TopReading(observe_nodes(configs, pods), subnets, states, at_allocator, networks))
 
 
 def lines_of(
@@ -184,13 +175,7 @@ def names_of(overview: Overview) -> Iterator[str]:
     yield from (f"node/{line.name}" for line in overview.nodes)
 
 
-async def _keep_drawing(
-    there: ClusterConnection,
-    location: AllocatorLocation | None,
-    namespace: str,
-    view: TopView,
-    interval_seconds: float,
-) -> None:
+async def _keep_drawing(places: AskedPlaces, view: TopView, interval_seconds: float) -> None:
     from rich.live import Live  # noqa: PLC0415 - needed only where it draws
 
     from podtide.cli.top.drawing import drawing_of  # noqa: PLC0415 - as above
@@ -198,12 +183,10 @@ async def _keep_drawing(
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with AsyncExitStack() as open_until_done:
-        cluster = await open_until_done.enter_async_context(there.cluster())
-        allocator = await open_until_done.enter_async_context(location.allocator()) if location else None
+    async with places.opened() as (cluster, allocator):
         await look_once(cluster)  # so that an unreachable cluster is reported before the screen is cleared
-        followed = WatchedCluster(cluster, namespace=namespace, view=view)
-        asked = PolledAllocator(allocator, _flag(location))
+        followed = WatchedCluster(cluster, namespace=places.networks_namespace, view=view)
+        asked = PolledAllocator(allocator, _flag(places.location))
         beside = [asyncio.create_task(followed.run()), asyncio.create_task(asked.run(interval_seconds))]
         with Live(screen=True, auto_refresh=False) as live:
             while not stopped.is_set():

@@ -132,12 +132,18 @@ class Overview(Struct, frozen=True):
 L = TypeVar("L", SubnetLine, NodeLine, NetworkLine, NamespaceLine)
 
 
-def overlook(  # noqa: PLR0913 - what is read, and what of it is shown
-    nodes: Iterable[ObservedNode],
-    subnets: Iterable[ClusterSubnet],
-    states: Iterable[ClusterSubnetState],
-    at_allocator: Iterable[Subnet] = (),
-    networks: Iterable[ObservedNetwork] = (),
+class TopReading(Struct, frozen=True):
+    """What an overview is computed from: one look at a cluster, and at its allocator if that was asked."""
+
+    nodes: Iterable[ObservedNode]
+    subnets: Iterable[ClusterSubnet]
+    states: Iterable[ClusterSubnetState]
+    at_allocator: Iterable[Subnet] = ()
+    networks: Iterable[ObservedNetwork] = ()
+
+
+def overlook(
+    reading: TopReading,
     *,
     has_node: Callable[[ObservedNode], bool] = lambda _node: True,
     has_subnet: Callable[[str], bool] = lambda _name: True,
@@ -146,14 +152,17 @@ def overlook(  # noqa: PLR0913 - what is read, and what of it is shown
 
     What is left out by `has_node` and `has_subnet` still counts in the numbers of subnets, which are of all nodes.
     """
-    observed, secondary = tuple(nodes), tuple(networks)
+    observed, secondary = tuple(reading.nodes), tuple(reading.networks)
     in_subnet: dict[str, list[tuple[ObservedNode, NetworkContainer]]] = defaultdict(list)
     for node in observed:
         for container in node.containers:
             in_subnet[container.subnet_name].append((node, container))
     lines = sorted(
         _subnet_lines(
-            in_subnet, {subnet.metadata.name: subnet for subnet in subnets}, states, tuple(at_allocator)
+            in_subnet,
+            {subnet.metadata.name: subnet for subnet in reading.subnets},
+            reading.states,
+            tuple(reading.at_allocator),
         ),
         key=lambda line: line.name,
     )

@@ -19,7 +19,7 @@ from podtide.allocator.port import Allocator
 from podtide.allocator.subnets import Subnet
 from podtide.cli.observed.network import NetworkObjects, observe_networks
 from podtide.cli.observed.node import observe_nodes
-from podtide.cli.top.overview import Overview, ReservedBy
+from podtide.cli.top.overview import Overview, ReservedBy, TopReading
 from podtide.cli.top.view import EVERYTHING as EVERYTHING_SHOWN
 from podtide.cli.top.view import TopView, view_of
 from podtide.cluster.informer import EVERYTHING, Informer, Scope
@@ -128,7 +128,8 @@ class WatchedCluster:
             return None
         nodes = observe_nodes(self._configs.items(), self._pods.items())
         networks = observe_networks(self._networks.objects(), (), ())
-        return view_of(self._view, nodes, self._subnets.items(), self._states.items(), at_allocator, networks)
+        reading = TopReading(nodes, self._subnets.items(), self._states.items(), at_allocator, networks)
+        return view_of(self._view, reading)
 
     def complaint(self) -> str:
         """What is wrong now, and for how long; "" as soon as it is over.

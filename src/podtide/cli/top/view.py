@@ -8,12 +8,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podtide.allocator.subnets import Subnet
-from podtide.cli.observed.network import ObservedNetwork
 from podtide.cli.observed.node import ObservedNode
-from podtide.cli.top.overview import NamespaceLine, NetworkLine, NodeLine, Overview, SubnetLine, overlook
-from podtide.resources.cluster_subnet import ClusterSubnet
-from podtide.resources.cluster_subnet_state import ClusterSubnetState
+from podtide.cli.top.overview import (
+    NamespaceLine,
+    NetworkLine,
+    NodeLine,
+    Overview,
+    SubnetLine,
+    TopReading,
+    overlook,
+)
 
 
 class TopOrder(StrEnum):
@@ -81,25 +85,9 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
     return not wanted or any(fnmatchcase(name, pattern) for pattern in wanted)
 
 
-def view_of(  # noqa: PLR0913, PLR0917 - the view, and all that an overview is computed from
-    view: TopView,
-    nodes: Iterable[ObservedNode],
-    subnets: Iterable[ClusterSubnet],
-    states: Iterable[ClusterSubnetState],
-    at_allocator: Iterable[Subnet],
-    networks: Iterable[ObservedNetwork],
-) -> Overview:
+def view_of(view: TopView, reading: TopReading) -> Overview:
     """The overview as the options want it."""
-    overview = overlook(
-        nodes,
-        subnets,
-        states,
-        at_allocator,
-        networks,
-        has_node=view.has_node,
-        has_subnet=view.has_subnet,
-    )
-    return view.sorted(overview)
+    return view.sorted(overlook(reading, has_node=view.has_node, has_subnet=view.has_subnet))
 
 
 _UNKNOWN_FREE = 1 << 62
