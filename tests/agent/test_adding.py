@@ -277,6 +277,18 @@ async def test_a_pool_with_two_families_gives_both_or_nothing() -> None:
         assert len(await bench.add("sandbox")) == 2
 
 
+async def test_an_add_that_waits_gets_both_families_when_both_come_at_once() -> None:
+    bench = Bench()
+    four, six = container("four"), container("six", subnet="pods-v6", family=6)
+    await bench.join(four)
+    async with bench.running():
+        waiting = asyncio.create_task(bench.add("sandbox"))
+        await bench.settle(1)
+        spec = (await bench.config()).spec
+        await bench.fill_in([bench._granted(each, spec) for each in (four, six)])
+        assert len(await waiting) == 2
+
+
 async def test_check_answers_what_is_held_and_refuses_what_is_not() -> None:
     bench = Bench()
     await bench.join()

@@ -15,7 +15,7 @@ belong to other nodes. So before an object is used, the Node is read once, and i
 While there is no object to use, nothing new is assigned, and pods keep their addresses.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
 from podtide.agent.pool.journal import Identity
@@ -213,13 +213,23 @@ class ConfigFollower:
                 if container_id not in networks:
                     self._journaled.withdraw(container_id)
         self._journaled.bind(identity)
-        for network in networks.values():
-            self._apply(network, config, is_unseen=network.container.id in unseen)
+        self._apply_all(networks, config, unseen)
         if is_settled(config):
             for container_id in pool.containers():
                 if container_id not in networks:
                     self._journaled.withdraw(container_id)
         self.networks = networks
+
+    def _apply_all(
+        self, networks: Mapping[str, NodeNetwork], config: NodeNetworkConfig, unseen: Collection[str]
+    ) -> None:
+        """All are there before one is usable: an ADD that waits would else get an address of the first family alone."""
+        for id_, network in networks.items():
+            self._apply(network, config, is_unseen=id_ in unseen)
+        for id_, network in networks.items():
+            # Read from the pool, not from what was just granted: the agent may have been killed before this step.
+            if self._journaled.pool.counts(id_).pending_programming:
+                self._journaled.programmed(network.container.addresses)
 
     def _apply(self, network: NodeNetwork, config: NodeNetworkConfig, *, is_unseen: bool) -> None:
         container = network.container
@@ -228,9 +238,6 @@ class ConfigFollower:
         else:
             # What was not there at first was granted to this program, which has not assigned it yet.
             self._journaled.apply(container)
-            if self._journaled.pool.counts(container.id).pending_programming:
-                # Read from the pool, not from what was just granted: the agent may have been killed before this step.
-                self._journaled.programmed(container.addresses)
         known = self.networks.get(container.id)
         if network.unusable and (known is None or known.unusable != network.unusable):
             self._log.error("a network container has values that cannot be used", complaints=network.unusable)

@@ -146,8 +146,7 @@ class Conditions:
         self.cut_off.add(program)
         notices_at = asyncio.get_running_loop().time() + within_seconds
         self._cut_noticed_at[program] = notices_at
-        for patience in self._open_watches.get(program, ()):
-            patience.reschedule(notices_at)
+        self._end_watches(program, notices_at)
 
     def connect(self, program: str) -> None:
         """Connect a program again."""
@@ -156,8 +155,12 @@ class Conditions:
     def deafen(self, program: str) -> None:
         """Let a program hear nothing of NodeNetworkConfigs, until it is taken out of `deaf_since`. Its watches break."""
         now = self.deaf_since[program] = asyncio.get_running_loop().time()
+        self._end_watches(program, now)
+
+    def _end_watches(self, program: str, at: float) -> None:
         for patience in self._open_watches.get(program, ()):
-            patience.reschedule(now)
+            if not patience.expired():  # else it is ending already
+                patience.reschedule(at)
 
     def unheard_since(self, program: str) -> float | None:
         """Since when a program surely knows that it hears nothing of NodeNetworkConfigs; None while it may hear."""

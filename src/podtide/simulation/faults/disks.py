@@ -11,7 +11,7 @@ from random import Random
 from podtide.agent.pool.journal import JOURNAL
 from podtide.allocator.errors import NoSuchContainer
 from podtide.cluster.port import NotFound
-from podtide.core.errors import InvalidInput, StopError
+from podtide.core.errors import StopError
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.disk import DiskFailed
@@ -128,8 +128,13 @@ async def _pick(scene: FaultScene, chance: Random) -> Machine | None:
 async def _shows_what_is_granted(scene: FaultScene, machine: Machine) -> bool:
     try:
         config = await scene.cluster.get(NodeNetworkConfig, machine.name, SYSTEM_NAMESPACE)
-        granted = await scene.allocator.get_container(machine.uid, cluster=scene.world.options.cluster)
-    except (NotFound, NoSuchContainer, InvalidInput):
+    except NotFound:
         return True  # there is nothing to be wrong about
-    shown = [container.version for container in config.status.network_containers]
-    return shown in ([], [granted.version])
+    for shown in config.status.network_containers:
+        try:
+            granted = await scene.allocator.get_container(shown.id, cluster=scene.world.options.cluster)
+        except NoSuchContainer:
+            return False  # a Node that is back: its successor, which is gone, has what was granted since
+        if granted.version != shown.version:
+            return False
+    return True

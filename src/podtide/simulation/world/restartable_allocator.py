@@ -1,22 +1,52 @@
 """An allocator that can be restarted on its database, which is a file as in production."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules
 from podtide.allocator.store.backup import backup
+from podtide.allocator.store.container_writes import SubnetOperation
 from podtide.allocator.store.drivers.sqlite import SqliteDatabase
 from podtide.allocator.store.migration import SQLITE, check_schema, migrate
 from podtide.runtime.clock import Clock
+
+T = TypeVar("T")
 
 _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a directory is made below it
 """A directory in memory, where there is one: what a power cut does to SQLite is not tested here."""
 
 Recovered = Callable[[Sequence[AllocatedContainer]], None]
 """Called with all containers."""
+
+
+class _InOrder(SqliteDatabase):
+    """Calls return in the order in which they were made, which is that in which they are carried out.
+
+    Calls share a transaction, and a loop with a drawn order resumes their callers in any order. Who records answers would
+    see an address granted before it was given back.
+    """
+
+    _last: asyncio.Future[None] | None = None
+
+    async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
+        before, answered = self._last, asyncio.get_running_loop().create_future()
+        self._last = answered
+        try:
+            return await super().call(network, subnet, call)
+        finally:
+            try:
+                if before is not None and not before.done():
+                    await asyncio.wait({before})
+            finally:
+                if before is None or before.done():
+                    answered.set_result(None)
+                else:  # the caller went away: who comes next waits in its place
+                    before.add_done_callback(lambda _before: answered.set_result(None))
 
 
 class RestartableAllocator(DatabaseAllocator):
@@ -98,4 +128,4 @@ async def open_restartable_allocator(
 
 
 def _opened(path: Path, clock: Clock, rules: StoreRules) -> SqliteDatabase:
-    return SqliteDatabase(str(path), clock=clock, rules=rules, executor=InlineExecutor())
+    return _InOrder(str(path), clock=clock, rules=rules, executor=InlineExecutor())
