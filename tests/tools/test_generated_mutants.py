@@ -1,12 +1,14 @@
 """Mutants made by machine: each is another program, and all the ways to be wrong are there."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mutants import score
+from mutants import bounded, score
+from mutants.bounded import DidNotEnd, run_bounded
 from mutants.breaking import PACKAGE
 from mutants.generation import GeneratedMutant, apply, mutants_of, sample
 
@@ -60,6 +62,24 @@ def test_a_sample_is_the_same_again_and_each_can_be_applied() -> None:
     for mutant in drawn:
         source = (PACKAGE / mutant.file).read_text()
         assert ast.dump(ast.parse(apply(mutant, source))) != ast.dump(ast.parse(source))
+
+
+def test_a_sample_stays_while_other_lines_change() -> None:
+    after = mutants_of("x.py", SOURCE.replace("def decide", "LATER = 1\n\n\ndef decide"))
+    assert [mutant.name for mutant in after] == [mutant.name for mutant in mutants_of("x.py", SOURCE)]
+    assert len({mutant.name for mutant in after}) == len(after)
+
+
+def test_a_command_is_given_processor_time_and_no_more() -> None:
+    with pytest.raises(DidNotEnd):
+        run_bounded([sys.executable, "-c", "while True: pass"], env={}, processor_seconds=1)
+
+
+def test_a_command_that_waits_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(bounded, "_ASLEEP_LOOKS", 3)
+    with pytest.raises(DidNotEnd):
+        run_bounded([sys.executable, "-c", "import time; time.sleep(600)"], env={}, processor_seconds=60)
 
 
 def test_tests_that_name_the_module_come_first() -> None:

@@ -11,10 +11,11 @@ A mutant is an edit of the text, so everything else stays as it is, line numbers
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from random import Random
 
 from msgspec import Struct
 
@@ -50,28 +51,38 @@ class GeneratedMutant(Struct, frozen=True, kw_only=True):
     end: int
     old: str
     new: str
+    place: str
+    """Where that is, in words that stay while other lines change."""
 
     @property
     def name(self) -> str:
-        """What tells it from others."""
-        return f"{self.file}:{self.line} {self.kind} at {self.begin}"
+        """What tells it from others, also when other lines of the file have changed."""
+        return f"{self.file} {self.kind}: {self.place}"
 
 
 def mutants_of(file: str, source: str) -> list[GeneratedMutant]:
     """All mutants of a file, in the order of the text."""
-    made = [
-        GeneratedMutant(
-            file=file,
-            line=source.count("\n", 0, begin) + 1,
-            kind=kind,
-            begin=begin,
-            end=end,
-            old=source[begin:end],
-            new=new,
+    lines = source.splitlines()
+    alike = Counter[tuple[str, str]]()
+    made: list[GeneratedMutant] = []
+    for begin, end, kind, new in sorted(_Edits(source).all()):
+        line = source.count("\n", 0, begin)
+        column = begin - source.rfind("\n", 0, begin) - 1
+        text = f"{lines[line].strip()!r} from {column - len(lines[line]) + len(lines[line].lstrip())} for {len(new)}"
+        alike[kind, text] += 1
+        made.append(
+            GeneratedMutant(
+                file=file,
+                line=line + 1,
+                kind=kind,
+                begin=begin,
+                end=end,
+                old=source[begin:end],
+                new=new,
+                place=f"{text}, number {alike[kind, text]}",
+            )
         )
-        for kind, begin, end, new in _Edits(source).all()
-    ]
-    return sorted(made, key=lambda mutant: (mutant.begin, mutant.end, mutant.kind))
+    return made
 
 
 def apply(mutant: GeneratedMutant, source: str) -> str:
@@ -81,16 +92,16 @@ def apply(mutant: GeneratedMutant, source: str) -> str:
 
 
 def sample(package: Path, size: int, seed: int) -> list[GeneratedMutant]:
-    """So many mutants of the package, drawn evenly over all there are."""
+    """So many mutants of the package, drawn evenly over all there are. Most stay the same while the code changes."""
     files = sorted(path for part in MUTATED for path in (package / part).rglob("*.py"))
     every = [
         mutant for path in files for mutant in mutants_of(str(path.relative_to(package)), path.read_text())
     ]
-    chance = Random(seed)  # noqa: S311 - a sample is to be the same again
-    return chance.sample(every, min(size, len(every)))
+    return sorted(every, key=lambda mutant: sha256(f"{seed} {mutant.name}".encode()).digest())[:size]
 
 
-_Edit = tuple[str, int, int, str]
+_Edit = tuple[int, int, str, str]
+"""Where the old part begins and ends, the kind of change, and what comes in its place."""
 
 
 class _Edits:
@@ -119,7 +130,7 @@ class _Edits:
                 isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _EXCHANGED
             ):
                 begin, end = self._span(node.func)
-                yield "operator exchanged", begin, end, _EXCHANGED[node.func.id]
+                yield begin, end, "operator exchanged", _EXCHANGED[node.func.id]
             for block in ("body", "orelse", "finalbody"):
                 statements = getattr(node, block, None)
                 if isinstance(statements, list):
@@ -136,7 +147,7 @@ class _Edits:
         begin, end = self._span(node)
         parts = [self._source[slice(*self._span(value))] for value in node.values]
         # Written anew as a whole, because "and" and "or" bind differently.
-        yield "operator exchanged", begin, end, f"({f' {word} '.join(f'({part})' for part in parts)})"
+        yield begin, end, "operator exchanged", f"({f' {word} '.join(f'({part})' for part in parts)})"
 
     def _arithmetic(self, node: ast.BinOp) -> Iterator[_Edit]:
         if type(node.op) in _ARITHMETIC and not _is_text(node):
@@ -148,16 +159,16 @@ class _Edits:
         yield self._inverted(node.test)
         if not node.orelse:
             begin, end = self._span(node.test)
-            yield "branch dropped", begin, end, "False"
+            yield begin, end, "branch dropped", "False"
 
     def _inverted(self, test: ast.expr) -> _Edit:
         begin, end = self._span(test)
-        return "condition inverted", begin, end, f"not ({self._source[begin:end]})"
+        return begin, end, "condition inverted", f"not ({self._source[begin:end]})"
 
     def _statements(self, block: Sequence[ast.stmt]) -> Iterator[_Edit]:
         for statement in block:
             if isinstance(statement, ast.Expr) and _is_call(statement.value):
-                yield "call removed", *self._span(statement), "pass"
+                yield *self._span(statement), "call removed", "pass"
         for first, second in pairwise(block):
             if isinstance(first, _SIMPLE) and isinstance(second, _SIMPLE) and not _is_docstring(first):
                 if not any(isinstance(each, ast.Expr) and _is_call(each.value) for each in (first, second)):
@@ -166,7 +177,7 @@ class _Edits:
                     continue
                 (begin, middle), (then, end) = self._span(first), self._span(second)
                 text = self._source
-                yield "order swapped", begin, end, text[then:end] + text[middle:then] + text[begin:middle]
+                yield begin, end, "order swapped", text[then:end] + text[middle:then] + text[begin:middle]
 
     def _between(self, kind: str, left: ast.expr, right: ast.expr, word: str) -> _Edit:
         """An edit of what stands between two expressions, but for brackets and breaks of lines there."""
@@ -174,7 +185,7 @@ class _Edits:
         text = self._source[begin:end]
         before = text[: len(text) - len(text.lstrip(" \t\n)"))]
         after = text[len(text.rstrip(" \t\n(")) :]
-        return kind, begin, end, f"{before or ' '}{word}{after or ' '}"
+        return begin, end, kind, f"{before or ' '}{word}{after or ' '}"
 
     def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
         assert node.end_lineno is not None

@@ -7,7 +7,6 @@ printed with their lines: each is a test that is missing, or a change that chang
 """
 
 import argparse
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -17,14 +16,15 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 
+from mutants.bounded import DidNotEnd
 from mutants.breaking import copy_with, snapshot
 from mutants.generation import GeneratedMutant, apply, sample
-from mutants.searching import run_in
+from mutants.searching import CouldNotBegin, run_in
 from mutants.testing import NoVerdict, fails_in
 from mutants.trial import Size
 
 _ROOT = Path(__file__).parents[2]
-_RESULTS = Path(".cache/generated-mutants.jsonl")
+_RESULTS = Path.home() / ".cache/podtide/generated-mutants.jsonl"
 _TESTS_OF = {
     "core/": "tests/core",
     "agent/networks/": "tests/agent/networks",
@@ -32,8 +32,8 @@ _TESTS_OF = {
     "controller/": "tests/controller",
 }
 _OF_NETWORKS = ("networks/", "controller/slices/", "controller/repair/")
-_TESTS_TIMEOUT_SECONDS = 1800.0
-_SEEDS_TIMEOUT_SECONDS = 3600.0
+_TESTS_SECONDS, _SEEDS_SECONDS = 900, 900
+"""Of processor time."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -56,19 +56,20 @@ def main() -> int:
     parser.add_argument(
         "--seeds", type=int, default=5, help="seeds for those that tests do not find (default: 5)"
     )
+    parser.add_argument("--told", action="store_true", help="tell what is judged so far, and try no more")
     parser.add_argument("--results", type=Path, default=_RESULTS, help=f"the file (default: {_RESULTS})")
     given = parser.parse_args()
-    given.results.parent.mkdir(exist_ok=True)
+    given.results.parent.mkdir(parents=True, exist_ok=True)
     judged = read(given.results)
     with snapshot() as package:
         drawn = sample(package, given.size, given.sample)
-        for mutant in drawn:
+        for mutant in () if given.told else drawn:
             if mutant.name not in judged:
                 verdict = judged[mutant.name] = judge(mutant, package, given.seeds)
                 with given.results.open("ab") as file:
                     file.write(msgspec.json.encode(verdict) + b"\n")
                 print(f"{verdict.found_by or 'NOBODY':8} {mutant.name}", flush=True)
-    for line in told([judged[mutant.name] for mutant in drawn]):
+    for line in told([judged[mutant.name] for mutant in drawn if mutant.name in judged]):
         print(line)
     return 0
 
@@ -87,7 +88,7 @@ def judge(mutant: GeneratedMutant, package: Path, seeds: int) -> Verdict:
         copy_with(mutant.file, apply(mutant, (package / mutant.file).read_text()), package, source)
         for tests in tests_of(mutant.file):
             try:
-                is_found = fails_in(source, ("-m", "not slow", *tests), _TESTS_TIMEOUT_SECONDS)
+                is_found = fails_in(source, ("-m", "not slow", *tests), _TESTS_SECONDS)
             except NoVerdict:
                 is_found = True  # it cannot even be imported
             if is_found:
@@ -100,9 +101,9 @@ def tests_of(file: str) -> list[tuple[str, ...]]:
     """The tests to try: first those that name the module, then all of its part."""
     module = "podtide." + file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     naming = sorted(
-        str(path.relative_to(_ROOT))
+        str(place)
         for path in (_ROOT / "tests").rglob("test_*.py")
-        if module in path.read_text() and "simulation" not in path.parts
+        if "simulation" not in (place := path.relative_to(_ROOT)).parts and module in path.read_text()
     )
     beside = next(tests for part, tests in _TESTS_OF.items() if file.startswith(part))
     return [*((tuple(naming),) if naming else ()), (beside,)]
@@ -112,11 +113,11 @@ def _found_by_seeds(source: Path, file: str, seeds: int) -> str:
     """What the first seed that fails found; "" if none does."""
     networks = 4 if any(part in file for part in _OF_NETWORKS) else 0
     try:
-        trials = run_in(source, range(1, seeds + 1), Size(networks=networks), _SEEDS_TIMEOUT_SECONDS)
-    except subprocess.TimeoutExpired:
+        trials = run_in(source, range(1, seeds + 1), Size(networks=networks), _SEEDS_SECONDS)
+    except DidNotEnd:
         return "a run did not end"
-    except subprocess.CalledProcessError as error:
-        return f"a run could not begin: exit status {error.returncode}"
+    except CouldNotBegin as error:
+        return f"a run could not begin: {error}"
     return trials[-1].finding if trials else ""
 
 

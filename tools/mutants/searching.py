@@ -5,7 +5,6 @@ itself: it counts only if the same seed is clean without.
 """
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,11 +14,17 @@ import msgspec
 from msgspec import Struct
 
 from mutants import worker
+from mutants.bounded import run_bounded
 from mutants.breaking import PACKAGE, break_copy
 from mutants.catalogue import Mutant
 from mutants.trial import Size, Trial
 
 _TOOLS = Path(__file__).parents[1]
+_PROCESSOR_SECONDS = 7200
+
+
+class CouldNotBegin(Exception):
+    """The program that runs seeds ended by itself."""
 
 
 def size_for(mutant: Mutant) -> Size:
@@ -62,17 +67,17 @@ def run_until_failure(
 
 
 def run_in(
-    source: Path, seeds: Iterable[int], size: Size, timeout_seconds: float | None = None
+    source: Path, seeds: Iterable[int], size: Size, processor_seconds: int = _PROCESSOR_SECONDS
 ) -> list[Trial]:
     """Run seeds with the `podtide` that is in a directory, up to the first that fails."""
-    told = subprocess.run(
+    told = run_bounded(
         [sys.executable, "-m", worker.__name__, *_arguments(seeds, size)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join((str(source), str(_TOOLS)))},
-        stdout=subprocess.PIPE,
-        timeout=timeout_seconds,
-        check=True,
+        processor_seconds=processor_seconds,
     )
-    return [msgspec.json.decode(line, type=Trial) for line in told.stdout.splitlines()]
+    if told.status:
+        raise CouldNotBegin(f"exit status {told.status}")
+    return [msgspec.json.decode(line, type=Trial) for line in told.output.splitlines()]
 
 
 def _arguments(seeds: Iterable[int], size: Size) -> Iterator[str]:
