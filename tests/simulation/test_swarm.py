@@ -44,6 +44,7 @@ def test_sizes_families_clusters_and_orders_are_drawn() -> None:
         "placement": {plan.placement is not None for plan in PLANS},
         "ClusterSubnets": {plan.cluster_subnets for plan in PLANS},
         "order": {plan.has_drawn_order for plan in PLANS},
+        "replicas": {plan.replicas for plan in PLANS},
         "contact": {plan.contact_timeout_seconds for plan in PLANS},
     }
     assert {name for name, values in drawn.items() if len(values) < 2} == set()

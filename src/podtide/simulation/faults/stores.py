@@ -24,6 +24,8 @@ from podtide.simulation.trace import Trouble
 _NEWEST_DATABASE_SECONDS = 5.0
 _OLDEST_DATABASE_SECONDS = 60.0
 _HEALED_WITHIN_SECONDS = 100.0
+_MOMENTS = 12
+_LONGEST_REPLICA_AWAY_SECONDS = 15.0
 _OF_STATUSES = (StatusRestored.name, ConfigDeleted.name)
 _NEWEST_ETCD_SECONDS = 2.0
 _OLDEST_ETCD_SECONDS = 90.0
@@ -50,6 +52,32 @@ class AllocatorRestart(Mishap):
         del chance
         await scene.allocator.restart()
         return "on its database"
+
+
+class ReplicaKilled(Mishap):
+    """One of the allocator's replicas is killed within a call, at any of its awaits, and started again later.
+
+    What it carried out last may be in the database although nobody hears of it; the other goes on meanwhile.
+    """
+
+    name = "replica-killed"
+    every_seconds = 20.0
+    only_by_name = True
+
+    async def happen(self, scene: FaultScene, chance: Random) -> str:
+        """Kill one at one of the next moments in which it carries something out."""
+        replicas = scene.allocator.replicas
+        if replicas is None or not (running := replicas.running):
+            return ""
+        number = chance.choice(running)
+        replicas.kill_in(chance.randint(1, _MOMENTS), number)
+
+        async def start() -> None:
+            if not scene.allocator.is_away:
+                await replicas.start(number)
+
+        scene.plan(chance.uniform(0.0, _LONGEST_REPLICA_AWAY_SECONDS), start)
+        return f"replica {number} of the allocator"
 
 
 class AllocatorRestored(Mishap):

@@ -41,7 +41,13 @@ from podtide.simulation.faults.plugin_fault import PluginFault
 from podtide.simulation.faults.pods import PodEvicted, PodForceDeleted, PodReplaced, SandboxDied
 from podtide.simulation.faults.programs import AgentCrash, ControllerCrash, Partition
 from podtide.simulation.faults.requests import Delay, Duplicate, LateCreate, LostRequest
-from podtide.simulation.faults.stores import AllocatorRestart, AllocatorRestored, CollectorDown, EtcdRestored
+from podtide.simulation.faults.stores import (
+    AllocatorRestart,
+    AllocatorRestored,
+    CollectorDown,
+    EtcdRestored,
+    ReplicaKilled,
+)
 from podtide.simulation.faults.subnets import Override, SubnetGrown, SubnetShrunk
 from podtide.simulation.faults.watches import DeafAgent, DroppedWatch, GoneWatch, LateWatch, OneWatchAlone
 
@@ -106,6 +112,7 @@ FAULTS: dict[str, Fault] = {
         KubeletRestarted(),
         ResourcesEdited(),
         DeafAgent(),
+        ReplicaKilled(),
     )
 }
 ALL = "all"

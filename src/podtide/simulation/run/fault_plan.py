@@ -91,6 +91,8 @@ class FaultPlan(Struct, frozen=True, kw_only=True):
     """None for the default."""
     quarantine_seconds: float | None = None
     """None for the default."""
+    replicas: bool = False
+    """Whether two replicas of the allocator share its database, instead of one process that has it alone."""
 
 
 def fault_plan_for(  # noqa: PLR0913 - what is not drawn is given

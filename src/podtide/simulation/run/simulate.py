@@ -239,7 +239,10 @@ class _Run:
         rules = StoreRules(
             cooldown_seconds=settings.cooldown_seconds, quarantine_seconds=settings.quarantine_seconds
         )
-        async with open_restartable_allocator(clock=clock, rules=rules) as allocator:
+        chance = seeded_randomness(f"{self._plan.seed}/replicas") if self._plan.replicas else None
+        async with open_restartable_allocator(
+            clock=clock, rules=rules, chance_of_replicas=chance
+        ) as allocator:
             for subnet, cidr in self._subnets().items():
                 await allocator.add_subnet(SubnetSpec(network=NETWORK, name=subnet, cidrs=(cidr,)))
             self._site = Site(allocator, NETWORK, calls=CallHistory())

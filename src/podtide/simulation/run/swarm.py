@@ -33,6 +33,7 @@ _BUFFERS = ("0", "1/4", "1/2", "1")
 _PRESSURES = (0.1, 0.5, 0.9, 1.0, 1.1, 1.6)
 _WITH_PLACEMENT = 0.15
 _WITH_DRAWN_ORDER = 0.5
+_WITH_REPLICAS = 0.4
 _CONTACTS = ((None, None), (None, None), (150.0, 220.0), (30.0, 160.0))
 """Contact timeouts and quarantines; short ones come to an end within a run. A dead watch may be taken for a living one
 for 75 seconds, and clocks jump by half a minute: a quarantine lasts longer than both together."""
@@ -68,6 +69,7 @@ def swarm_plan_for(seed: int) -> FaultPlan:
         has_drawn_order=chance.random() < _WITH_DRAWN_ORDER,
         contact_timeout_seconds=contact_timeout,
         quarantine_seconds=quarantine,
+        replicas=chance.random() < _WITH_REPLICAS,
     )
 
 

@@ -1,59 +1,42 @@
 """An allocator that can be restarted on its database, which is a file as in production."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
-from typing import TypeVar
 
 from podtide.allocator.containers import AllocatedContainer
-from podtide.allocator.store import DatabaseAllocator, InlineExecutor, StoreRules
+from podtide.allocator.port import Allocator
+from podtide.allocator.store import DatabaseAllocator, StoreRules
 from podtide.allocator.store.backup import backup
-from podtide.allocator.store.container_writes import SubnetOperation
-from podtide.allocator.store.drivers.sqlite import SqliteDatabase
 from podtide.allocator.store.migration import SQLITE, check_schema, migrate
 from podtide.runtime.clock import Clock
-
-T = TypeVar("T")
+from podtide.simulation.world.allocator_replicas import AllocatorReplicas
+from podtide.simulation.world.killable_database import Commits, KillableDatabase
 
 _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a directory is made below it
 """A directory in memory, where there is one: what a power cut does to SQLite is not tested here."""
+
+_REPLICAS = 2
 
 Recovered = Callable[[Sequence[AllocatedContainer]], None]
 """Called with all containers."""
 
 
-class _InOrder(SqliteDatabase):
-    """Calls return in the order in which they were made, which is that in which they are carried out.
-
-    Calls share a transaction, and a loop with a drawn order resumes their callers in any order. Who records answers would
-    see an address granted before it was given back.
-    """
-
-    _last: asyncio.Future[None] | None = None
-
-    async def call(self, network: str, subnet: str, call: SubnetOperation[T]) -> T:
-        before, answered = self._last, asyncio.get_running_loop().create_future()
-        self._last = answered
-        try:
-            return await super().call(network, subnet, call)
-        finally:
-            try:
-                if before is not None and not before.done():
-                    await asyncio.wait({before})
-            finally:
-                if before is None or before.done():
-                    answered.set_result(None)
-                else:  # the caller went away: who comes next waits in its place
-                    before.add_done_callback(lambda _before: answered.set_result(None))
-
-
 class RestartableAllocator(DatabaseAllocator):
     """The same allocator for its callers, before and after restarts."""
 
-    def __init__(self, path: Path, *, clock: Clock, rules: StoreRules) -> None:
-        super().__init__(_opened(path, clock, rules), clock=clock, rules=rules)
+    def __init__(
+        self, path: Path, *, clock: Clock, rules: StoreRules, chance_of_replicas: Random | None = None
+    ) -> None:
+        """`chance_of_replicas` draws which replica carries out a call; None where there is one process."""
+        self._open = partial(KillableDatabase, str(path), Commits(), clock=clock, rules=rules)
+        super().__init__(self._open(), clock=clock, rules=rules)
+        chance = chance_of_replicas
+        self.replicas = AllocatorReplicas(self, self._open_replica, self.finish, chance) if chance else None
+        """What programs call; None where they call this one."""
         self._path = path
         self._backup = path.with_name("backup.db")
         self.is_away = False
@@ -61,17 +44,39 @@ class RestartableAllocator(DatabaseAllocator):
         self.on_recovered = list[Recovered]()
         """Called with all containers when a restored store has recovered and grants again."""
 
+    def _open_replica(self) -> tuple[KillableDatabase, DatabaseAllocator]:
+        database = self._open()
+        return database, DatabaseAllocator(database, clock=self._clock, rules=self._rules)
+
     async def prepare(self) -> None:
         """Create the tables in the file."""
         await self._database.write(migrate(self._database.name, SQLITE))
         await self.examine()
+        await self._start_replicas()
+
+    @property
+    def front(self) -> Allocator:
+        """What programs call."""
+        return self.replicas or self
+
+    async def _start_replicas(self) -> None:
+        if self.replicas is not None:
+            for number in range(_REPLICAS):
+                await self.replicas.start(number)
+
+    async def end_replicas(self) -> None:
+        """End the replicas, if there are any."""
+        if self.replicas is not None:
+            await self.replicas.end_all()
 
     async def restart(self) -> None:
         """Close the database and open it again, as another process would. Transactions in flight are finished first."""
-        ending, self._database = self._database, _opened(self._path, self._clock, self._rules)
+        await self.end_replicas()
+        ending, self._database = self._database, self._open()
         await ending.close()
         await self._database.read(check_schema(self._database.name, SQLITE))
         await self.examine()
+        await self._start_replicas()
 
     @property
     def has_backup(self) -> bool:
@@ -85,10 +90,12 @@ class RestartableAllocator(DatabaseAllocator):
     async def restore_backup(self) -> None:
         """Replace the database by the backup; the mark file beside it stays as it was."""
         self.is_away = True
+        await self.end_replicas()
         await self._database.close()
         self._put_back()
-        self._database = _opened(self._path, self._clock, self._rules)
+        self._database = self._open()
         await self.examine()
+        await self._start_replicas()
         self.is_away = False
 
     def _put_back(self) -> None:
@@ -98,8 +105,12 @@ class RestartableAllocator(DatabaseAllocator):
 
     async def finish_report(self, cluster: str, *, cluster_uid: str, recovery: int) -> None:
         """Finish a cluster's report, and call the listeners if the store has recovered by that."""
+        await self.finish(super().finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery))
+
+    async def finish(self, report: Awaitable[None]) -> None:
+        """Await the end of a cluster's report, and call the listeners if the store has recovered by that."""
         before = (await self.list_clusters()).recovering
-        await super().finish_report(cluster, cluster_uid=cluster_uid, recovery=recovery)
+        await report
         if before and not (await self.list_clusters()).recovering:
             page = await self.list_containers(limit=1_000)
             for listener in self.on_recovered:
@@ -118,14 +129,16 @@ class RestartableAllocator(DatabaseAllocator):
 
 @asynccontextmanager
 async def open_restartable_allocator(
-    *, clock: Clock, rules: StoreRules
+    *, clock: Clock, rules: StoreRules, chance_of_replicas: Random | None = None
 ) -> AsyncIterator[RestartableAllocator]:
     """A new allocator, on a file that is deleted afterwards."""
     with TemporaryDirectory(prefix="podtide-", dir=_IN_MEMORY) as directory:
-        async with RestartableAllocator(Path(directory) / "allocator.db", clock=clock, rules=rules) as opened:
+        path = Path(directory) / "allocator.db"
+        async with RestartableAllocator(
+            path, clock=clock, rules=rules, chance_of_replicas=chance_of_replicas
+        ) as opened:
             await opened.prepare()
-            yield opened
-
-
-def _opened(path: Path, clock: Clock, rules: StoreRules) -> SqliteDatabase:
-    return _InOrder(str(path), clock=clock, rules=rules, executor=InlineExecutor())
+            try:
+                yield opened
+            finally:
+                await opened.end_replicas()

@@ -33,6 +33,8 @@ class Site:
         self, allocator: DatabaseAllocator, network: str, *, calls: CallHistory | None = None
     ) -> None:
         self.allocator = allocator
+        self.front = allocator.front if isinstance(allocator, RestartableAllocator) else allocator
+        """What programs call: the allocator, or its replicas."""
         self.network = network
         self.calls = calls
         """What kubelets called, where that is checked."""

@@ -197,7 +197,7 @@ class World:
     def record_allocator(self, program: str) -> RecordingAllocator:
         """A recorded connection of a program of this cluster to the allocator."""
         return RecordingAllocator(
-            self.allocator, program, clock=self.clock, trace=self.trace, of_cluster=self.name
+            self.site.front, program, clock=self.clock, trace=self.trace, of_cluster=self.name
         )
 
     # Placement
