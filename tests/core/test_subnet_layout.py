@@ -171,6 +171,7 @@ def test_ipv6_keeps_its_first_and_last_address_back_too() -> None:
     [
         ((), "without a CIDR"),
         (("10.0.0.5/24",), "write 10.0.0.0/24"),
+        (("nonsense",), "'nonsense' is not a valid IP address .*; write a CIDR such as 10.1.0.0/24"),
         (("10.0.0.0/31",), "use /30 or wider"),
         (("fd00::/127",), "use /126 or wider"),
         (("10.0.0.0/24", "10.0.0.128/25"), "overlap"),

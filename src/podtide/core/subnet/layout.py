@@ -254,7 +254,10 @@ def _number(
 
 def exact_network(text: str) -> IPNetwork:
     """A CIDR that names its own network address: a subnet is stated once, so a slip is better refused than guessed."""
-    network = parse_network(text)
+    try:
+        network = parse_network(text)
+    except InvalidRange as error:
+        raise InvalidRange(f"{error}; write a CIDR such as 10.1.0.0/24") from None
     if parse_address(text.partition("/")[0]) != network.network_address:
         raise InvalidRange(f"{text} is not the first address of its network: write {network}")
     if network.num_addresses <= NEVER_HANDED_OUT:
