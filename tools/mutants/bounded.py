@@ -14,6 +14,8 @@ from msgspec import Struct
 
 _LOOK_SECONDS = 1.0
 _ASLEEP_LOOKS = 300
+_MEMORY_BYTES = 4 << 30
+"""A loop that never ends often fills the memory first."""
 
 
 class Ended(Struct, frozen=True):
@@ -41,6 +43,7 @@ def run_bounded(
             command, cwd=cwd, env=dict(env), stdout=file, stderr=subprocess.STDOUT if with_errors else None
         )
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (processor_seconds, processor_seconds))
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
         status = _end_of(process)
         if status < 0:
             raise DidNotEnd(f"{command[0]} was ended by signal {-status}")

@@ -32,7 +32,7 @@ _TESTS_OF = {
     "controller/": "tests/controller",
 }
 _OF_NETWORKS = ("networks/", "controller/slices/", "controller/repair/")
-_TESTS_SECONDS, _SEEDS_SECONDS = 900, 900
+_TESTS_SECONDS, _SEEDS_SECONDS = 400, 600
 """Of processor time."""
 
 
