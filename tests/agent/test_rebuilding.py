@@ -137,6 +137,8 @@ async def test_a_call_of_a_pod_proves_that_what_it_showed_before_is_free(call: s
     async with bench.controller(), bench.running() as agent:
         await bench.settle()
         if call == "DEL":
+            await bench.mark_deleted(pods[0])
+            await bench.settle()
             assert bench.delete("sandbox-pod-0", pods[0]) == ()
         else:
             with pytest.raises(NoAddress):
@@ -146,6 +148,19 @@ async def test_a_call_of_a_pod_proves_that_what_it_showed_before_is_free(call: s
         await bench.settle()
         counts = agent.addresses.state().counts
         assert (counts[State.ASSIGNED], counts[State.AVAILABLE]) == (1, 14)
+
+
+async def test_a_late_del_of_an_earlier_sandbox_proves_nothing_of_the_one_that_the_pod_lives_in() -> None:
+    bench, pods, addresses = await bench_with_lost_records(shown=2, silent=1)
+    async with bench.controller(), bench.running() as agent:
+        await bench.settle()
+        assert bench.delete("an-earlier-sandbox", pods[0]) == ()
+        bench.server.server.delete(Pod, pods[0].metadata.name, pods[0].metadata.namespace, grace_seconds=0)
+        await bench.remove(pods[2])
+        await bench.settle()
+        counts = agent.addresses.state().counts
+        assert (counts[State.ASSIGNED], counts[State.AVAILABLE]) == (2, 13)
+        assert bench.delete("sandbox-pod-0", pods[0]) == (addresses[0],)
 
 
 async def test_a_pod_that_asks_for_an_address_does_not_wait_for_itself() -> None:

@@ -68,7 +68,7 @@ class Recovery:
         self._departed: list[ShowingPod] = []
         """The pods that showed addresses when they were deleted or ended."""
         self._torn_down: set[str] = set()
-        """The pods, by reference, of which a sandbox was deleted."""
+        """The pods, by reference, of which a sandbox was deleted when they needed none any more."""
         pods.add_handler(self._pod_changed)
 
     def look(self) -> None:
@@ -98,10 +98,14 @@ class Recovery:
     def deleted(self, owner: Owner) -> None:
         """The runtime deleted the sandbox: what was recorded of it does not count any more."""
         if self._journaled.lost:
-            reference = reference_of(owner)
             self._deleted.add(owner.sandbox)
-            self._torn_down.add(reference)
-            self._departed = [each for each in self._departed if reference not in each.pod.references]
+            reference = reference_of(owner)
+            pod = self._journaled.demand.pod(reference)
+            if (
+                pod is None or not pod.needs_address
+            ):  # else it may be an earlier sandbox: the pod lives in another
+                self._torn_down.add(reference)
+                self._departed = [each for each in self._departed if reference not in each.pod.references]
             self._wakeup.wake()
 
     async def run(self) -> NoReturn:
