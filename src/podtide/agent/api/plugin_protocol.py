@@ -41,8 +41,8 @@ def longest_wait(add_wait_seconds: float) -> str:
 
 def encode_call(environment: Mapping[str, str], stdin: bytes) -> bytes:
     """The call as a request's body."""
-    variables = (f"{name}={value}".encode() + _END for name, value in environment.items())
-    return b"".join(variables) + _END + stdin
+    variables = [f"{name}={value}\0" for name, value in environment.items()]
+    return "".join(variables).encode() + _END + stdin
 
 
 def decode_call(body: bytes) -> tuple[dict[str, str], bytes]:
@@ -52,19 +52,26 @@ def decode_call(body: bytes) -> tuple[dict[str, str], bytes]:
     written, end, stdin = body.partition(_END + _END)
     if not end:
         raise Undecodable("the request ends within its environment: call the agent by the podtide plugin")
-    return dict(map(_variable, written.split(_END))), stdin
+    environment: dict[str, str] = {}
+    for variable in _text(written).split("\0"):
+        name, equals, value = variable.partition("=")
+        if not equals or not name:
+            raise InvalidEnvironment(
+                f"the environment has {variable.encode()!r}; each variable is NAME=value"
+            )
+        environment[name] = value
+    return environment, stdin
 
 
-def _variable(written: bytes) -> tuple[str, str]:
+def _text(written: bytes) -> str:
     try:
-        name, equals, value = written.decode().partition("=")
-    except UnicodeDecodeError:
+        return written.decode()
+    except UnicodeDecodeError as error:
+        begin, end = written.rfind(_END, 0, error.start) + 1, written.find(_END, error.start)
+        variable = written[begin : end if end >= 0 else None]
         raise InvalidEnvironment(
-            f"the environment has {written!r}, which is not UTF-8: call the agent by the podtide plugin"
+            f"the environment has {variable!r}, which is not UTF-8: call the agent by the podtide plugin"
         ) from None
-    if not equals or not name:
-        raise InvalidEnvironment(f"the environment has {written!r}; each variable is NAME=value")
-    return name, value
 
 
 def owner_of(call: CniCall, network: str = "") -> Owner:
