@@ -57,7 +57,7 @@ class AllocatorRestart(Mishap):
 class ReplicaKilled(Mishap):
     """One of the allocator's replicas is killed within a call, at any of its awaits, and started again later.
 
-    What it carried out last may be in the database although nobody hears of it; the other goes on meanwhile.
+    What it carried out last may be in the database although no caller got the answer; the other goes on meanwhile.
     """
 
     name = "replica-killed"
