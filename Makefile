@@ -163,8 +163,8 @@ format: $(READY) ## Fix what style and format can fix by themselves
 
 .PHONY: bench
 # Only the part that compares plugins needs plugins.
-bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possible) ## Measure everything, or one part: make bench ONLY=core
-	@PYTHONPATH=tools $(BIN)/python bench/run.py $(ONLY)
+bench: $(READY) $(if $(filter-out plugin,$(ONLY)),,plugin cni-plugins-if-possible) ## Measure everything, or one part: make bench ONLY=core; ARGS=--record keeps the figures to compare with
+	@PYTHONPATH=tools $(BIN)/python bench/run.py $(ONLY) $(ARGS)
 
 .PHONY: peers
 peers: $(READY) plugin control-plane-if-possible cni-programs-if-possible cni-plugins-if-possible ## Run podtide beside host-local and Whereabouts on one API server, for docs/benchmarks.md; ARGS=--small for a trial
