@@ -1,9 +1,12 @@
 """How many grants the allocator makes in a second, on either database, and whether the size of a subnet matters.
 
-Every figure is with the database on the disk before the answer: SQLite with synchronous=FULL, PostgreSQL with fsync.
+Every figure is with the database on the disk before the answer: SQLite with synchronous=FULL, PostgreSQL with fsync. Callers
+that wait at once share a transaction, so as many grants could be made as there are callers, in the time that the disk takes
+for one write: the ratio to that is what the allocator itself takes.
 """
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -27,6 +30,10 @@ PART = "allocator"
 NODES = 5_000
 SECONDS = 2.5
 MOST_GRANTS = 1_500
+CALLERS = (1, 8, 64, 256)
+MOST_BY_FSYNC = 64
+"""With more callers than this, it is the processor and not the disk that is waited for."""
+FSYNCS = 200
 UTILIZATION_CALLS = 2_000
 DEMAND_CALLS = 100
 STATEMENTS = 200
@@ -41,19 +48,33 @@ RULES = StoreRules(cooldown_seconds=0.0, quarantine_seconds=0.001)
 def measure() -> Iterator[tuple[str, str]]:
     """Grants on both databases, then what a subnet's size costs."""
     with TemporaryDirectory() as directory:
-        yield from _measure_database("SQLite", f"sqlite:///{directory}/grants.db")
+        fsync_seconds = _fsync_seconds(Path(directory))
+        yield "one write of 4 kB and its fsync", f"{fsync_seconds * 1e3:.2f} ms"
+        yield from _measure_database("SQLite", f"sqlite:///{directory}/grants.db", fsync_seconds)
     try:
         with PostgresqlServer(durable=True) as server:
-            yield from _measure_database("PostgreSQL", server.url)
+            yield from _measure_database("PostgreSQL", server.url, fsync_seconds)
     except NoPostgresql as reason:
         yield "PostgreSQL", f"not measured: {reason}"
     with TemporaryDirectory() as directory:
         yield from _collect(_sizes(f"sqlite:///{directory}/sizes.db"))
 
 
-def _measure_database(name: str, url: str) -> Iterator[tuple[str, str]]:
-    for label, figure in _collect(_grants(url)):
+def _measure_database(name: str, url: str, fsync_seconds: float) -> Iterator[tuple[str, str]]:
+    for label, figure in _collect(_grants(url, fsync_seconds)):
         yield f"{name}: {label}", figure
+
+
+def _fsync_seconds(directory: Path) -> float:
+    """What the disk takes to have written a page, on the median."""
+    times = []
+    with (directory / "pages").open("wb", buffering=0) as file:
+        for _ in range(FSYNCS):
+            begin = perf_counter()
+            file.write(b"p" * 4096)
+            os.fdatasync(file.fileno())
+            times.append(perf_counter() - begin)
+    return median(times)
 
 
 def _collect(figures: AsyncIterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -72,16 +93,20 @@ async def _close(figures: AsyncIterator[tuple[str, str]]) -> None:
     await figures.aclose()  # type: ignore[attr-defined]  # it is a generator
 
 
-async def _grants(url: str) -> AsyncIterator[tuple[str, str]]:
+async def _grants(url: str, fsync_seconds: float) -> AsyncIterator[tuple[str, str]]:
     async with await open_allocator(url, clock=SystemClock(), rules=RULES, migrate=True) as allocator:
         await allocator.add_subnet(SubnetSpec(network="bench", name="pods", cidrs=("10.0.0.0/16",)))
         nodes = [_Node(allocator, f"node-{number}") for number in range(NODES)]
         await asyncio.gather(*(node.hold(0) for node in nodes))
-        for clients in (1, 8):
-            for batch in (16, 1):
-                rate = await _grants_per_second(nodes[:MOST_GRANTS], batch, clients)
-                label = f"grants of {batch}, {clients} client{'s' if clients > 1 else ''}"
-                yield label, f"{rate:,.0f}/s ({rate * batch:,.0f} IPs/s)"
+        for callers in CALLERS:
+            words = f"{callers} caller{'s' if callers > 1 else ''}"
+            at_most = MOST_GRANTS if callers <= MOST_BY_FSYNC else NODES
+            rates = {batch: await _grants_per_second(nodes[:at_most], batch, callers) for batch in (16, 1)}
+            for batch, rate in rates.items():
+                yield f"grants of {batch}, {words}", f"{rate:,.0f}/s ({rate * batch:,.0f} IPs/s)"
+            if callers <= MOST_BY_FSYNC:
+                ratio = rates[1] * fsync_seconds / callers
+                yield f"grants of 1, {words} : {words} per fsync", f"{ratio:.2f}"
         await asyncio.gather(*(node.state(_stated(number % STATEMENTS)) for number, node in enumerate(nodes)))
         demand = await allocator.demand("bench", "pods")
         assert (len(demand.alike), sum(alike.containers for alike in demand.alike)) == (STATEMENTS, NODES)
@@ -97,20 +122,20 @@ async def _grants(url: str) -> AsyncIterator[tuple[str, str]]:
         yield "utilization, not cached", f"{UTILIZATION_CALLS / (perf_counter() - begin):,.0f}/s"
 
 
-async def _grants_per_second(nodes: list["_Node"], batch: int, clients: int) -> float:
-    """Nodes that hold a primary get a batch, one after the other for each client; then they give it back."""
+async def _grants_per_second(nodes: list["_Node"], batch: int, callers: int) -> float:
+    """Nodes that hold a primary get a batch, one after the other for each caller; then they give it back."""
     queue = iter(nodes)
     served: list[_Node] = []
     begin = perf_counter()
 
-    async def client() -> None:
+    async def caller() -> None:
         for node in queue:
             if perf_counter() - begin > SECONDS:
                 return
             await node.hold(batch)
             served.append(node)
 
-    await asyncio.gather(*(client() for _ in range(clients)))
+    await asyncio.gather(*(caller() for _ in range(callers)))
     seconds = perf_counter() - begin
     await asyncio.gather(*(node.hold(0) for node in served))
     return len(served) / seconds

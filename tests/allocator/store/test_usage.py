@@ -17,7 +17,7 @@ from examples import examples
 from podtide.allocator.containers import AllocatedContainer
 from podtide.allocator.store import DatabaseAllocator, StoreRules, subnet_usage
 from podtide.allocator.store.drivers import sqlite
-from podtide.allocator.store.script import Many, Query, Rows, Script, Statement
+from podtide.allocator.store.script import Query, Rows, Script, Statement
 from podtide.allocator.store.subnet_usage import NoteUsage
 from podtide.allocator.subnets import SubnetUsage, UsageStep
 from podtide.core.subnet.demand_reading import DemandReading
@@ -319,10 +319,10 @@ async def test_a_minute_costs_the_same_few_rows_whatever_the_nodes(
     execute_one = sqlite._execute
 
     def counting(connection: sqlite3.Connection, statement: Statement) -> Rows:
-        if not statement.sql.startswith("SELECT"):
-            written.extend(
-                [statement.sql.split()[0]] * (len(statement.rows) if isinstance(statement, Many) else 1)
-            )
+        if not isinstance(statement, Query):
+            written.extend(change.sql.split()[0] for change in statement.each for _row in change.rows)
+        elif not statement.sql.startswith("SELECT"):
+            written.append(statement.sql.split()[0])
         return execute_one(connection, statement)
 
     async with database.replica() as allocator:

@@ -12,14 +12,14 @@ from podtide.allocator.containers import AllocatedContainer, Wish
 from podtide.allocator.errors import AllocatorError, NoSuchContainer, NoSuchSubnet, StaleWish, SubnetFull
 from podtide.allocator.store.registry import behind_reason
 from podtide.allocator.store.rules import StoreRules
-from podtide.allocator.store.script import Script
+from podtide.allocator.store.script import Script, execute_changes
 from podtide.allocator.store.subnet_transaction import SubnetTransaction, open_transaction
 from podtide.allocator.store.tables.container_row import (
     MOST_SUPERSEDED,
     NOTHING,
     ContainerRow,
+    container_changes,
     load_containers,
-    save_containers,
     take_anew,
     to_text,
 )
@@ -174,7 +174,7 @@ def bury(container: str, cluster: str, cluster_uid: str) -> Script[bool]:
     context.refuse_while_recovering()
     if (yield from load_containers([container])):
         return False
-    yield from save_containers([ContainerRow(container, cluster, None, "")])
+    yield from execute_changes(*container_changes([ContainerRow(container, cluster, None, "")]))
     return True
 
 

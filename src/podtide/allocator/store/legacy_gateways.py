@@ -53,7 +53,7 @@ def _give_gateways(network: str, name: str, now: float) -> Script[None]:
         used = yield Query(_FREE, (row.id, block.first_chunk, block.last_chunk))
         unused = row.layout.next_chunk(block, row.next_chunk(block))
         for chunk, free in (*used, *([] if unused is None else [(unused, row.layout.mask(unused))])):
-            gateways[-1] = next(row.layout.addresses(chunk, lowest(free, 1)))
+            gateways[-1] = row.layout.addresses(chunk, lowest(free, 1))[0]
             break
     yield from transaction.lay_out(
         SubnetLayout(

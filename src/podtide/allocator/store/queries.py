@@ -3,7 +3,7 @@
 from podtide.allocator.containers import AllocatedContainer, ContainerPage
 from podtide.allocator.errors import NoSuchContainer
 from podtide.allocator.store.batch_in_force import read_bounds
-from podtide.allocator.store.script import Query, Script, among
+from podtide.allocator.store.script import Query, Script
 from podtide.allocator.store.tables.container_row import COLUMNS, gather_containers, load_containers
 from podtide.allocator.store.tables.demand_counts import read_counts
 from podtide.allocator.store.tables.history import read_samples, read_usage
@@ -13,7 +13,7 @@ from podtide.allocator.subnets import Debt, SubnetDemandReport, SubnetUsage, Usa
 
 _SUBNET_OF_CONTAINER = """SELECT containers.cluster, subnets.network, subnets.name
     FROM containers LEFT JOIN subnets ON subnets.id = containers.subnet WHERE containers.id = $1"""
-_SUBNETS_BY_ID = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN "  # noqa: S608 - our own columns
+_SUBNETS_BY_ID = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN $1"  # noqa: S608 - our own columns
 _OWED = """SELECT id, cluster, node, owed, waiting_pods, owed_since, renewed FROM containers
     WHERE subnet = $1 AND owed > 0
     ORDER BY CASE WHEN renewed > $2 THEN 0 ELSE 1 END, waiting_pods DESC, owed_since, id"""
@@ -107,6 +107,5 @@ def read_usage_history(  # noqa: PLR0913, PLR0917 - which subnet, and of which t
 def _subnets(ids: set[int | None]) -> Script[dict[int | None, SubnetRow]]:
     if not ids:
         return {}
-    places, values = among(sorted(ids, key=str), first=1)
-    rows = yield Query(f"{_SUBNETS_BY_ID}{places}", values)
+    rows = yield Query(_SUBNETS_BY_ID, (sorted(ids, key=str),))
     return {row[0]: SubnetRow(*row) for row in rows}

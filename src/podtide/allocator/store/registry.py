@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from podtide.allocator.errors import AnotherTerm
-from podtide.allocator.limits import MOST_SEEN
-from podtide.allocator.store.script import Query, Rows, Script, among
+from podtide.allocator.store.script import Query, Rows, Script
 from podtide.allocator.store.tables.transaction_context import another_uid, begin_recovery, read_context
 from podtide.allocator.terms import ClusterRecord, ClusterRegistry, OpenedTerm, SeenVersion, TermClaim
 from podtide.core.errors import InvalidInput
@@ -20,7 +19,7 @@ _BIND = """INSERT INTO clusters (name, uid, holder, term_until, reported) VALUES
     ON CONFLICT (name) DO UPDATE SET uid = excluded.uid, holder = '', term_until = 0, reported = 0"""
 _UNBIND = "DELETE FROM clusters WHERE name = $1"
 _DROP_BOUNDS = "DELETE FROM bounds WHERE cluster = $1"
-_SEQUENCES = "SELECT name, sequence FROM subnets WHERE network = $1 AND name IN "
+_SEQUENCES = "SELECT name, sequence FROM subnets WHERE network = $1 AND name IN $2"
 _RAISE = "UPDATE subnets SET sequence = $1 WHERE network = $2 AND name = $3 AND sequence < $1"
 _REPORTED = "UPDATE clusters SET reported = $1 WHERE name = $2"
 _KNOWN_BY_CONTAINERS = """SELECT 1 FROM containers WHERE subnet IS NOT NULL AND (cluster = $1 OR cluster_uid = $2)
@@ -99,10 +98,8 @@ def _sequences(claim: TermClaim) -> Script[dict[tuple[str, str], int]]:
         named.setdefault(seen.network, []).append(seen.subnet)
     sequences: dict[tuple[str, str], int] = {}
     for network, subnets in named.items():
-        for first in range(0, len(subnets), MOST_SEEN):
-            places, values = among(subnets[first : first + MOST_SEEN], first=2)
-            rows = yield Query(f"{_SEQUENCES}{places}", (network, *values))
-            sequences |= {(network, name): sequence for name, sequence in rows}
+        rows = yield Query(_SEQUENCES, (network, subnets))
+        sequences |= {(network, name): sequence for name, sequence in rows}
     return sequences
 
 

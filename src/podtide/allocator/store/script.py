@@ -4,8 +4,9 @@ A script is a generator. It yields a statement, is sent the rows, and returns it
 carries the statements out in one transaction and may run the script again if the transaction could not be committed. So
 there is one logic for both databases, and simulations run it without threads or sockets.
 
-The SQL is what SQLite and PostgreSQL have in common, with parameters `$1`, `$2`. Two hints stand in it as comments, each
-for one driver:
+The SQL is what SQLite and PostgreSQL have in common, with parameters `$1`, `$2`. A list is one parameter too, so that there is
+one statement for lists of all lengths, which databases keep prepared: `IN $1`, with a Python list, each driver spells in
+its way. Two hints stand in the SQL as comments, each for one driver:
 
     /*lock*/         PostgreSQL locks the rows it reads: a subnet's row, before anything else of the subnet
     /*index name*/   SQLite uses that index: it overlooks partial indexes by itself
@@ -26,33 +27,28 @@ class Query(NamedTuple):
     parameters: tuple[Any, ...] = ()
 
 
-class Many(NamedTuple):
-    """One statement for each row of parameters, without results; a driver sends them in one batch."""
+class Change(NamedTuple):
+    """One statement for each row of parameters, without results. No two of the rows change the same row of a table."""
 
     sql: str
     rows: Sequence[tuple[Any, ...]]
 
 
-Statement: TypeAlias = Query | Many
+class Changes(NamedTuple):
+    """Changes of which none sees or touches a row that another one changes: PostgreSQL gets them in one statement."""
+
+    each: Sequence[Change]
+
+
+Statement: TypeAlias = Query | Changes
 Rows: TypeAlias = Sequence[Sequence[Any]]
 Script: TypeAlias = Generator[Statement, Rows, T]
 
 
-def execute_many(sql: str, rows: Sequence[tuple[Any, ...]]) -> Script[None]:
-    """`Many`, if there is anything to do."""
-    if rows:
-        yield Many(sql, rows)
-
-
-def among(values: Sequence[Any], first: int) -> tuple[str, tuple[Any, ...]]:
-    """A list for `IN`, with parameters from `$first` on, and what to bind to them.
-
-    Lengths are rounded up to powers of two by repeating the last value, so that databases see few different statements and
-    can keep them prepared.
-    """
-    length = 1 << (len(values) - 1).bit_length()
-    places = ", ".join(f"${number}" for number in range(first, first + length))
-    return f"({places})", (*values, *[values[-1]] * (length - len(values)))
+def execute_changes(*changes: Change) -> Script[None]:
+    """`Changes`, if there is anything to do."""
+    if some := [change for change in changes if change.rows]:
+        yield Changes(some)
 
 
 def insert_into(table: str, columns: Sequence[str]) -> str:

@@ -8,18 +8,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from podtide.allocator.store.rules import StoreRules
-from podtide.allocator.store.script import Query, Script
+from podtide.allocator.store.script import Query, Script, execute_changes
 from podtide.allocator.store.tables.container_row import (
     ContainerRow,
+    container_changes,
     load_containers,
     remove_container,
-    save_containers,
 )
 from podtide.allocator.store.tables.cooldown import Rest, Resting
-from podtide.allocator.store.tables.demand_counts import count_alike, save_counts
+from podtide.allocator.store.tables.demand_counts import count_alike, count_changes
 from podtide.allocator.store.tables.history import note_usage
 from podtide.allocator.store.tables.quarantines import begin_quarantine, forget_quarantine
-from podtide.allocator.store.tables.subnet_row import SubnetRow, find_subnet, update_subnet
+from podtide.allocator.store.tables.subnet_row import SubnetRow, find_subnet, subnet_change
 from podtide.allocator.store.tables.supply import Supply
 from podtide.allocator.store.tables.transaction_context import TransactionContext, read_context
 from podtide.core.errors import StopError
@@ -57,7 +57,7 @@ class SubnetTransaction:
         self._reading: DemandReading | None = None
         self._saved = replace(subnet)
         self._counted = count_alike(containers.values(), subnet.id)
-        self._supply = Supply(subnet)
+        self._supply = Supply(subnet, len(containers))
         self._resting = Resting(subnet.id)
         self._claims: list[Claim] = []
         self._claims_limit = 0
@@ -214,18 +214,23 @@ class SubnetTransaction:
 
     def save(self) -> Script[None]:
         """Write all changes."""
-        yield from save_containers(self.containers.values())
-        yield from self._supply.save()
-        yield from self._resting.save()
-        if not self.context.recovery:  # else nodes may have what is not known yet to be reserved
+        rows = self.containers.values()
+        changes = [
+            *container_changes(rows),
+            *count_changes(self.subnet.id, self._counted, count_alike(rows, self.subnet.id)),
+            self._supply.changes,
+            *self._resting.changes,
+        ]
+        # While the store recovers, nodes may have what is not known yet to be reserved.
+        if self.subnet.drains and not self.context.recovery:
+            yield from execute_changes(*changes)
+            changes = []
             yield from drop_drained(self.subnet)
-        yield from save_counts(
-            self.subnet.id, self._counted, count_alike(self.containers.values(), self.subnet.id)
-        )
         if _totals(self.subnet) != _totals(self._saved) or self._reading is not None:
             yield from note_usage(self.subnet, self._saved, self.now, self._reading)
         if self.subnet != self._saved:
-            yield from update_subnet(self.subnet)
+            changes.append(subnet_change(self.subnet))
+        yield from execute_changes(*changes)
 
     def _read_claims(self, free: int) -> Script[None]:
         """Read claims in their order until they amount to all that is free: each is for one address at least.

@@ -5,7 +5,8 @@ row or two of the allocator's database, whatever the size of the subnet; a row p
 and one bitmap of the whole subnet would be written anew with every grant.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import lru_cache
 
 from podtide.core.intervals import Interval
 
@@ -26,12 +27,10 @@ def lowest(mask: int, count: int) -> int:
     return chosen
 
 
-def positions(mask: int) -> Iterator[int]:
+@lru_cache(maxsize=4_096)
+def positions(mask: int) -> tuple[int, ...]:
     """Where in the chunk the addresses of the mask are, lowest first."""
-    while mask:
-        bit = mask & -mask
-        yield bit.bit_length() - 1
-        mask ^= bit
+    return tuple(position for position in range(CHUNK_SIZE) if mask >> position & 1)
 
 
 def mask_between(first: int, last: int) -> int:

@@ -6,7 +6,7 @@ addresses that an earlier claim needs, so asking later, or more often, brings no
 lapses: its node may be gone, and addresses kept for it would serve no pod.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -47,10 +47,10 @@ class AddressName(Struct, frozen=True):
     place: AddressPlace
 
 
-def address_names(container: str, version: int, chunk: int, mask: int) -> Iterator[str]:
+def address_names(container: str, version: int, chunk: int, mask: int) -> list[str]:
     """The names of the addresses of a chunk that were granted with a version, lowest first."""
     head, start = f"{container}-{version}-", chunk * CHUNK_SIZE
-    return (f"{head}{start + position}" for position in positions(mask))
+    return [f"{head}{start + position}" for position in positions(mask)]
 
 
 def parse_address_name(text: str) -> AddressName | None:

@@ -4,6 +4,7 @@ All calls that wait at one moment, of whichever subnets, share a transaction. Ot
 transaction that writes takes the file's lock first, and waits for it for some seconds.
 """
 
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -158,10 +159,13 @@ def _carry_out(connection: sqlite3.Connection, script: Script[T]) -> T:
 
 
 def _execute(connection: sqlite3.Connection, statement: Statement) -> Rows:
-    sql = _spell(statement.sql)
     if isinstance(statement, Query):
-        return connection.execute(sql, statement.parameters).fetchall()
-    connection.executemany(sql, statement.rows)
+        parameters = (
+            json.dumps(value) if isinstance(value, list) else value for value in statement.parameters
+        )
+        return connection.execute(_spell(statement.sql), tuple(parameters)).fetchall()
+    for sql, rows in statement.each:
+        connection.executemany(_spell(sql), rows)
     return ()
 
 
@@ -193,4 +197,6 @@ def _readable_errors(path: str) -> Iterator[None]:
 @lru_cache(maxsize=512)
 def _spell(sql: str) -> str:
     """A script's SQL in SQLite's dialect (see `script`)."""
-    return re.sub(r"\$(\d+)", r"?\1", re.sub(r"/\*index (\w+)\*/", r"INDEXED BY \1", sql))
+    sql = re.sub(r"/\*index (\w+)\*/", r"INDEXED BY \1", sql)
+    sql = re.sub(r"\bIN (\$\d+)", r"IN (SELECT value FROM json_each(\1))", sql)
+    return sql.replace("$", "?")

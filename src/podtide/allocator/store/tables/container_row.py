@@ -13,7 +13,7 @@ from typing import cast
 import msgspec
 
 from podtide.allocator.containers import AllocatedContainer, CidrInUse, GrantedAddress, Wish
-from podtide.allocator.store.script import Query, Rows, Script, among, execute_many, insert_into, update_by_id
+from podtide.allocator.store.script import Change, Query, Rows, Script, insert_into, update_by_id
 from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.exact import exact, text
 from podtide.core.subnet.chunks import CHUNK_SIZE
@@ -26,9 +26,12 @@ _COLUMNS = (
     "owed", "owed_since", "renewed", "waiting_pods", "stated", "statement_number", "cluster_uid", "confirmed",
     "machine_id", "system_uuid", "boot_id",
 )  # fmt: skip
+_WIDTH = len(_COLUMNS)
 COLUMNS = ", ".join(f"containers.{column}" for column in _COLUMNS)
 _INSERT = insert_into("containers", _COLUMNS)
 _UPDATE = update_by_id("containers", _COLUMNS[1:])
+_READ = f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
+    FROM containers LEFT JOIN grants ON grants.container = containers.id WHERE containers.id IN $1"""  # noqa: S608 - our own columns
 _PUT_GRANT = """INSERT INTO grants (container, version, chunk, mask) VALUES ($1, $2, $3, $4)
     ON CONFLICT (container, version, chunk) DO UPDATE SET mask = excluded.mask"""
 _REMOVE = "DELETE FROM containers WHERE id = $1"
@@ -135,8 +138,15 @@ class ContainerRow:
         layout, primary = subnet.layout, self.primary
         assert primary is not None, "a container without a primary address is not shown to callers"
         home = layout.block(primary.chunk)
-        others = {layout.block(chunk) for _version, chunk in self.grants} - {home}
-        in_use = [home, *sorted(others, key=lambda block: block.first_chunk)]
+        others = {
+            block.first_chunk: block for block in (layout.block(chunk) for _version, chunk in self.grants)
+        }
+        others.pop(home.first_chunk, None)
+        addresses: list[GrantedAddress] = []
+        for (version, chunk), mask in sorted(self.grants.items()):
+            names = address_names(self.id, version, chunk, mask)
+            addresses += map(GrantedAddress, names, layout.addresses(chunk, mask))
+        in_use = [home, *(block for _first_chunk, block in sorted(others.items()))]
         return AllocatedContainer(
             id=self.id,
             network=subnet.network,
@@ -146,13 +156,7 @@ class ContainerRow:
             primary=layout.address(primary),
             gateway=home.gateway,
             cidr=home.cidr,
-            addresses=tuple(
-                GrantedAddress(name, ip)
-                for (version, chunk), mask in sorted(self.grants.items())
-                for name, ip in zip(
-                    address_names(self.id, version, chunk, mask), layout.addresses(chunk, mask), strict=True
-                )
-            ),
+            addresses=tuple(addresses),
             version=self.version,
             request_uid=self.request_uid,
             generation=self.generation,
@@ -170,13 +174,7 @@ def load_containers(ids: Sequence[str]) -> Script[dict[str, ContainerRow]]:
     """The containers of these ids with their grants, tombstones among them."""
     if not ids:
         return {}
-    places, values = among(ids, first=1)
-    found = yield Query(
-        f"""SELECT {COLUMNS}, grants.version, grants.chunk, grants.mask
-            FROM containers LEFT JOIN grants ON grants.container = containers.id WHERE containers.id IN {places}""",  # noqa: S608 - places are $1, $2 and so on
-        values,
-    )
-    return gather_containers(found)
+    return gather_containers((yield Query(_READ, (list(ids),))))
 
 
 def remove_container(id_: str) -> Script[None]:
@@ -188,37 +186,43 @@ def remove_container(id_: str) -> Script[None]:
 def gather_containers(found: Rows) -> dict[str, ContainerRow]:
     """Containers from rows of COLUMNS followed by a grant's version, chunk and mask."""
     rows: dict[str, ContainerRow] = {}
-    for *columns, version, chunk, mask in found:
-        id_ = columns[0]
-        if (row := rows.get(id_)) is None:
-            row = rows[id_] = ContainerRow(*columns)
-            row.saved = row.columns
+    for joined in found:
+        columns, (version, chunk, mask) = joined[:_WIDTH], joined[_WIDTH:]
+        if (row := rows.get(columns[0])) is None:
+            row = rows[columns[0]] = ContainerRow(*columns)
+            row.saved = tuple(columns)
         if mask is not None:
             row.grants[version, chunk] = mask
     return rows
 
 
-def save_containers(rows: Iterable[ContainerRow]) -> Script[None]:
-    """Write what changed of the containers.
+def container_changes(rows: Iterable[ContainerRow]) -> tuple[Change, ...]:
+    """What changed of the containers.
 
     A new one is inserted and never merged with one that appeared meanwhile: the transaction then fails, and is run again
     with that one in view.
     """
-    rows = list(rows)
-    yield from execute_many(_INSERT, [row.columns for row in rows if row.saved is None])
-    yield from execute_many(
-        _UPDATE, [row.columns for row in rows if row.saved is not None and row.saved != row.columns]
-    )
+    new: list[tuple[object, ...]] = []
+    changed: list[tuple[object, ...]] = []
     put: list[tuple[object, ...]] = []
     dropped: list[tuple[object, ...]] = []
     for row in rows:
+        columns = row.columns
+        if row.saved is None:
+            new.append(columns)
+        elif row.saved != columns:
+            changed.append(columns)
         for version, chunk in sorted(row.changed_grants):
             if mask := row.grants.get((version, chunk), 0):
                 put.append((row.id, version, chunk, mask))
             else:
                 dropped.append((row.id, version, chunk))
-    yield from execute_many(_DROP_GRANT, dropped)
-    yield from execute_many(_PUT_GRANT, put)
+    return (
+        Change(_INSERT, new),
+        Change(_UPDATE, changed),
+        Change(_DROP_GRANT, dropped),
+        Change(_PUT_GRANT, put),
+    )
 
 
 def take_anew(wish: Wish, row: ContainerRow, subnet: int) -> None:

@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podtide.allocator.store.script import Query, Rows, Script, execute_many
+from podtide.allocator.store.script import Change, Query, Rows, Script
 from podtide.allocator.store.tables.container_row import ContainerRow, from_text
 from podtide.allocator.subnets import ContainerCount
 from podtide.core.subnet.demand_by_batch import ContainerDemand
 
 _ADD = """INSERT INTO alike (subnet, cluster, stated, taken, containers) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (subnet, cluster, stated, taken) DO UPDATE SET containers = alike.containers + excluded.containers"""
-_DROP_EMPTY = """DELETE FROM alike
-    WHERE subnet = $1 AND cluster = $2 AND stated = $3 AND taken = $4 AND containers = 0"""
+_DROP = """DELETE FROM alike
+    WHERE subnet = $1 AND cluster = $2 AND stated = $3 AND taken = $4 AND containers = $5"""
+_SUBTRACT = """UPDATE alike SET containers = containers - $5
+    WHERE subnet = $1 AND cluster = $2 AND stated = $3 AND taken = $4 AND containers <> $5"""
 _READ = "SELECT cluster, stated, taken, containers FROM alike WHERE subnet = $1 ORDER BY stated, taken"
 
 
@@ -33,14 +35,14 @@ def count_alike(rows: Iterable[ContainerRow], subnet: int) -> Counter[DemandKey]
     return Counter(DemandKey(row.cluster, row.stated, row.taken) for row in rows if row.subnet == subnet)
 
 
-def save_counts(subnet: int, before: Counter[DemandKey], after: Counter[DemandKey]) -> Script[None]:
-    """Write the changes of the counts."""
+def count_changes(subnet: int, before: Counter[DemandKey], after: Counter[DemandKey]) -> tuple[Change, ...]:
+    """What changed of the counts."""
     changes = {likeness: after[likeness] - before[likeness] for likeness in sorted({*before, *after})}
-    yield from execute_many(
-        _ADD, [(subnet, *likeness, change) for likeness, change in changes.items() if change]
-    )
-    yield from execute_many(
-        _DROP_EMPTY, [(subnet, *likeness) for likeness, change in changes.items() if change < 0]
+    fewer = [(subnet, *likeness, -change) for likeness, change in changes.items() if change < 0]
+    return (
+        Change(_DROP, fewer),
+        Change(_SUBTRACT, fewer),
+        Change(_ADD, [(subnet, *likeness, change) for likeness, change in changes.items() if change > 0]),
     )
 
 

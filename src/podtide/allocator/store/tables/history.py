@@ -11,7 +11,7 @@ counted, and only the highest figures are.
 
 from typing import Any
 
-from podtide.allocator.store.script import Many, Query, Script, execute_many
+from podtide.allocator.store.script import Change, Query, Script, execute_changes
 from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.allocator.subnets import SubnetUsage, UsageStep, Utilization
 from podtide.core.subnet.demand_reading import DemandReading
@@ -75,30 +75,26 @@ def note_usage(
     subnet.account = account
     if not rows:
         return
-    yield Many(_PUT, [_values(subnet.id, row) for row in rows])
+    yield from execute_changes(Change(_PUT, [_values(subnet.id, row) for row in rows]))
     if reading is not None:
         yield from _note_reading(subnet, reading, now_ms)
-    yield from execute_many(
-        _DROP,
-        [
-            (subnet.id, series.step_seconds, series.oldest_slot(now))
-            for series in SERIES
-            if series.slot(written_ms) != series.slot(now_ms)
-        ],
-    )
+    oldest = [
+        (subnet.id, series.step_seconds, series.oldest_slot(now))
+        for series in SERIES
+        if series.slot(written_ms) != series.slot(now_ms)
+    ]
+    yield from execute_changes(Change(_DROP, oldest))
 
 
 def _note_reading(subnet: SubnetRow, reading: DemandReading, now_ms: int) -> Script[None]:
     """Write a reading down: it counts for the time since the one before it, in the rows that it is taken in."""
     weight = countable_ms(to_milliseconds(subnet.demand_read), now_ms) or 0
     figures = [getattr(reading, column) for column in _READINGS]
-    yield Many(
-        _PUT_READING,
-        [
-            (subnet.id, series.step_seconds, series.slot(now_ms), min(weight, series.step_ms), *figures)
-            for series in SERIES_WITH_DEMAND
-        ],
-    )
+    readings = [
+        (subnet.id, series.step_seconds, series.slot(now_ms), min(weight, series.step_ms), *figures)
+        for series in SERIES_WITH_DEMAND
+    ]
+    yield from execute_changes(Change(_PUT_READING, readings))
     subnet.demand_read = now_ms / MILLISECONDS
 
 

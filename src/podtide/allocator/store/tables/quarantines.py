@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podtide.allocator.containers import Wish
 from podtide.allocator.quarantine import Quarantined, QuarantinePage
-from podtide.allocator.store.script import Query, Rows, Script, among, insert_into
+from podtide.allocator.store.script import Query, Rows, Script, insert_into
 from podtide.allocator.store.tables.container_row import ContainerRow
 from podtide.allocator.store.tables.subnet_row import COLUMNS as SUBNET_COLUMNS
 from podtide.allocator.store.tables.subnet_row import SubnetRow
@@ -39,8 +39,8 @@ _SUBNET = """SELECT quarantines.cluster, quarantines.cluster_uid, subnets.networ
 _LIST = """SELECT container, subnet, cluster, cluster_uid, node, machine_id, system_uuid, boot_id, until FROM quarantines
     WHERE container > $1 AND until <= $2"""
 _MASKS = """SELECT holder, chunk, mask FROM resting /*index quarantined_by_holder*/
-    WHERE quarantined = 1 AND subnet = $1 AND holder IN """
-_SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN "  # noqa: S608 - our own columns
+    WHERE quarantined = 1 AND subnet = $1 AND holder IN $2"""
+_SUBNETS = f"SELECT {SUBNET_COLUMNS} FROM subnets WHERE id IN $1"  # noqa: S608 - our own columns
 _LATEST = "SELECT max(began) FROM quarantines"
 _BEGIN_NOW = "UPDATE quarantines SET until = $1 + (until - began), began = $1 WHERE began > $1"
 _OF_CLUSTER = "SELECT container, cluster_uid FROM quarantines WHERE cluster = $1 ORDER BY container"
@@ -153,12 +153,10 @@ def _addresses(
         holders[subnet].append(container)
     if not holders:
         return {}, {}
-    places, values = among(sorted(holders), first=1)
-    subnets = {row[0]: SubnetRow(*row) for row in (yield Query(f"{_SUBNETS}{places}", values))}
+    subnets = {row[0]: SubnetRow(*row) for row in (yield Query(_SUBNETS, (sorted(holders),)))}
     found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for subnet, containers in holders.items():
-        places, values = among(containers, first=2)
-        for holder, chunk, mask in (yield Query(f"{_MASKS}{places}", (subnet, *values))):
+        for holder, chunk, mask in (yield Query(_MASKS, (subnet, containers))):
             found[holder].append((chunk, mask))
     return {
         container: tuple(

@@ -7,9 +7,10 @@ drains has a count of what is reserved in it: that is in R and in Q until it is 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from operator import attrgetter
 
 from podtide.allocator.errors import NoSuchSubnet
-from podtide.allocator.store.script import Query, Script, insert_into, update_by_id
+from podtide.allocator.store.script import Change, Query, Script, insert_into, update_by_id
 from podtide.allocator.subnets import Subnet, SubnetInForce
 from podtide.core.intervals import Interval
 from podtide.core.subnet.chunks import CHUNK_SIZE
@@ -302,11 +303,10 @@ def insert_subnet(row: SubnetRow) -> Script[None]:
     yield Query(_INSERT, _values(row))
 
 
-def update_subnet(row: SubnetRow) -> Script[None]:
-    """Write what may change of a subnet."""
+def subnet_change(row: SubnetRow) -> Change:
+    """What may change of a subnet."""
     id_, _network, _name, *others = _values(row)
-    yield Query(_UPDATE, (id_, *others))
+    return Change(_UPDATE, [(id_, *others)])
 
 
-def _values(row: SubnetRow) -> tuple[object, ...]:
-    return tuple(getattr(row, column) for column in _COLUMNS)
+_values = attrgetter(*_COLUMNS)

@@ -8,17 +8,16 @@ time when needed, kept here for the rest of the transaction, and written once at
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from podtide.allocator.store.script import Query, Rows, Script, among, execute_many
+from podtide.allocator.store.script import Change, Query, Rows, Script
 from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.subnet.chunks import CHUNK_SIZE, WHOLE, lowest
 
-_PAGE = 16
+_SMALLEST_PAGE, _LARGEST_PAGE = 16, 256
 _PARTLY_FREE = f"""SELECT chunk, free FROM chunks /*index chunks_partly_free*/
-    WHERE subnet = $1 AND chunk > $2 AND free > 0 AND free < {WHOLE} ORDER BY chunk LIMIT {_PAGE}"""  # noqa: S608 - numbers
+    WHERE subnet = $1 AND chunk > $2 AND free > 0 AND free < {WHOLE} ORDER BY chunk LIMIT $3"""  # noqa: S608 - numbers
 _WHOLLY_FREE = f"""SELECT chunk, free FROM chunks /*index chunks_wholly_free*/
-    WHERE subnet = $1 AND chunk > $2 AND free = {WHOLE} ORDER BY chunk LIMIT {_PAGE}"""  # noqa: S608 - numbers
-_BY_NUMBER = "SELECT chunk, free FROM chunks WHERE subnet = $1 AND chunk IN "
-_READ_AT_ONCE = 1_024
+    WHERE subnet = $1 AND chunk > $2 AND free = {WHOLE} ORDER BY chunk LIMIT $3"""  # noqa: S608 - numbers
+_BY_NUMBER = "SELECT chunk, free FROM chunks WHERE subnet = $1 AND chunk IN $2"
 _SAVE = """INSERT INTO chunks (subnet, chunk, free) VALUES ($1, $2, $3)
     ON CONFLICT (subnet, chunk) DO UPDATE SET free = excluded.free"""
 
@@ -36,8 +35,10 @@ class _Shelf:
 class Supply:
     """The free addresses of a subnet that do not cool down."""
 
-    def __init__(self, subnet: SubnetRow) -> None:
+    def __init__(self, subnet: SubnetRow, takers: int) -> None:
+        """`takers` may take, most of them a chunk."""
         self._subnet = subnet
+        self._page = min(max(takers, _SMALLEST_PAGE), _LARGEST_PAGE)
         self._free: dict[int, int] = {}
         """What is free of every chunk that was looked at."""
         self._changed: set[int] = set()
@@ -74,10 +75,8 @@ class Supply:
 
     def _read(self, chunks: Iterable[int]) -> Script[None]:
         unread = [chunk for chunk in chunks if chunk not in self._free]
-        for at in range(0, len(unread), _READ_AT_ONCE):
-            places, values = among(unread[at : at + _READ_AT_ONCE], first=2)
-            rows = yield Query(f"{_BY_NUMBER}{places}", (self._subnet.id, *values))
-            self._keep(rows)
+        if unread:
+            self._keep((yield Query(_BY_NUMBER, (self._subnet.id, unread))))
 
     def take_if_free(self, masks: dict[int, int]) -> Script[dict[int, int]]:
         """Take those of these addresses that are free or were never used; returns them by chunk."""
@@ -94,11 +93,10 @@ class Supply:
         yield from self._read(masks)
         return {chunk: free for chunk, mask in masks.items() if (free := mask & self._free[chunk])}
 
-    def save(self) -> Script[None]:
-        """Write the chunks that changed."""
-        yield from execute_many(
-            _SAVE, [(self._subnet.id, chunk, self._free[chunk]) for chunk in sorted(self._changed)]
-        )
+    @property
+    def changes(self) -> Change:
+        """The chunks that changed."""
+        return Change(_SAVE, [(self._subnet.id, chunk, self._free[chunk]) for chunk in sorted(self._changed)])
 
     def _next(self, count: int) -> Script[int | None]:
         """The chunk to take from next."""
@@ -119,8 +117,8 @@ class Supply:
                 shelf.chunks.popleft()  # it was taken from, or given back to, since it was put here
             if shelf.is_read:
                 return None
-            page = yield Query(shelf.sql, (self._subnet.id, shelf.read_up_to))
-            shelf.is_read = len(page) < _PAGE
+            page = yield Query(shelf.sql, (self._subnet.id, shelf.read_up_to, self._page))
+            shelf.is_read = len(page) < self._page
             if page:
                 shelf.read_up_to = page[-1][0]
             self._keep(page)

@@ -6,12 +6,12 @@ from typing import cast
 from msgspec import Struct
 
 from podtide.allocator.errors import AnotherCluster, StoreRecovering
-from podtide.allocator.store.script import Query, Rows, Script, among
+from podtide.allocator.store.script import Query, Rows, Script
 from podtide.core.subnet.cluster_identity import is_anothers
 
 _STORE = "SELECT recovery, recovering_since, reason FROM store WHERE id = 1"
 _READ = """SELECT store.recovery, store.recovering_since, store.reason, clusters.name, clusters.uid
-    FROM store LEFT JOIN clusters ON clusters.name IN {} WHERE store.id = 1"""
+    FROM store LEFT JOIN clusters ON clusters.name IN $1 WHERE store.id = 1"""
 _BEGIN = """UPDATE store SET recovery = CASE WHEN $3 > recovery THEN $3 ELSE recovery + 1 END,
     recovering_since = $1, reason = $2 WHERE id = 1 RETURNING recovery"""
 
@@ -48,8 +48,7 @@ def read_context(clusters: Sequence[str] = ()) -> Script[TransactionContext]:
     """The state of the store now, with the uids of these clusters."""
     rows: Rows
     if clusters:
-        places, values = among(clusters, first=1)
-        rows = yield Query(_READ.format(places), values)
+        rows = yield Query(_READ, (list(clusters),))
     else:
         rows = [(*row, None, None) for row in (yield Query(_STORE))]
     number, since, reason = rows[0][:3]
