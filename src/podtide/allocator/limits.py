@@ -4,6 +4,7 @@ The service's schema states the same numbers (`wire`), so that a client can know
 """
 
 import re
+from functools import lru_cache
 from typing import get_args
 
 from podtide.allocator.containers import ContainerReservation, Wish
@@ -42,7 +43,13 @@ NAME_RULE = "is not a valid name: use letters, digits, '.', '_' and '-', with a 
 
 def is_name(text: str) -> bool:
     """Whether it is a valid name at the allocator."""
-    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
+    return len(text) <= LONGEST_NAME and _reads_as_name(text)
+
+
+@lru_cache(maxsize=16_384)
+def _reads_as_name(text: str) -> bool:
+    """Nodes, clusters and subnets are the same again and again."""
+    return _NAME.fullmatch(text) is not None
 
 
 def check_names(**names: str) -> None:
@@ -196,7 +203,9 @@ def check_in_force(decided: SubnetInForce) -> None:
     _check_text("reason", decided.reason, LONGEST_REASON)
 
 
+@lru_cache(maxsize=16_384)
 def _check_stated(stated: StatedDemand) -> None:
+    """Nodes state the same few demands again and again. A refusal is not remembered."""
     for what in ("low", "high", "batch", "primaries"):
         _check_number(f"stated {what}", getattr(stated, what), MOST_WANTED)
     if stated.demand is not None:

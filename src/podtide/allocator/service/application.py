@@ -57,7 +57,7 @@ def make_service(  # noqa: PLR0913 - what the service runs in is handed to it
         Router(
             "/",
             route_handlers=[*SUBNET_ROUTES, *CONTAINER_ROUTES, *CLUSTER_ROUTES],
-            guards=[recognise(allocator, tokens)],
+            middleware=[recognise(allocator, tokens)],
             security=[{BEARER: []}] if tokens else None,
         ),
     ]

@@ -3,13 +3,11 @@
 A caller is authenticated before the body of the request is read: a stranger cannot make the service read a megabyte.
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from litestar.connection import ASGIConnection
 from litestar.di import NamedDependency
-from litestar.handlers import BaseRouteHandler
 from litestar.params import SkipValidation
-from litestar.types import Guard
+from litestar.types import ASGIApp, Middleware, Receive, Scope, Send
 
 from podtide.allocator.port import Allocator
 from podtide.allocator.service.authority import CallerAllocator
@@ -24,29 +22,37 @@ Asked: TypeAlias = NamedDependency[SkipValidation[Allocator]]
 Log: TypeAlias = NamedDependency[SkipValidation[Logger]]
 Cache: TypeAlias = NamedDependency[SkipValidation[UtilizationCache]]
 
-AnyConnection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
-
 CALLER = "caller"
 """The key of the request's state that holds the name of the caller, by its token."""
 _BEARER = "bearer"
 _LONGEST_QUOTE = 100
 
 
-def recognise(allocator: Allocator, tokens: Tokens | None) -> Guard:
-    """A guard that gives each authenticated caller the allocator it may use; without tokens, every local caller."""
+def recognise(allocator: Allocator, tokens: Tokens | None) -> Middleware:
+    """A middleware that gives each authenticated caller the allocator it may use; without tokens, every local caller.
 
-    def guard(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
-        if tokens is None:
-            _check_host(connection.headers.get("host", ""))
-            connection.scope["auth"] = allocator
-            return
-        holder = tokens.holder(_token(connection.headers.get("authorization", "")))
-        if holder is None:
-            raise Unauthenticated("the token is not known here: have it added to the allocator's tokens file")
-        connection.scope["state"][CALLER] = str(holder)
-        connection.scope["auth"] = CallerAllocator(allocator, holder.cluster) if holder.cluster else allocator
+    A guard would do the same, and Litestar copies the route for each call of one.
+    """
 
-    return guard
+    def with_caller(app: ASGIApp) -> ASGIApp:
+        async def authenticate(scope: Scope, receive: Receive, send: Send) -> None:
+            headers = dict(list(scope["headers"])[::-1])  # of several, the first counts
+            if tokens is None:
+                _check_host(headers.get(b"host", b"").decode("latin-1"))
+                scope["auth"] = allocator
+            else:
+                holder = tokens.holder(_token(headers.get(b"authorization", b"").decode("latin-1")))
+                if holder is None:
+                    raise Unauthenticated(
+                        "the token is not known here: have it added to the allocator's tokens file"
+                    )
+                scope["state"][CALLER] = str(holder)
+                scope["auth"] = CallerAllocator(allocator, holder.cluster) if holder.cluster else allocator
+            await app(scope, receive, send)
+
+        return authenticate
+
+    return with_caller
 
 
 def asked_allocator(request: AnyRequest) -> Allocator:

@@ -23,11 +23,12 @@ from podtide.cli.programs.allocator.cluster import cluster, release
 from podtide.core.errors import InvalidInput
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.durations import format_duration
+from podtide.runtime.ids import new_uuid
 from podtide.runtime.listening import ListenAddress, parse_listen_address
 from podtide.runtime.log_rate import LogRate
 from podtide.runtime.logging import LEVELS, Logger, capture_standard_logging, make_logger
 from podtide.runtime.port_limits import raise_descriptor_limit
-from podtide.runtime.randomness import system_randomness
+from podtide.runtime.randomness import seeded_randomness, system_randomness
 from podtide.runtime.settings import load_settings
 
 _FILE = ExistingFile()
@@ -165,7 +166,8 @@ async def _serve(plan: _AllocatorPlan, log: Logger) -> None:
             store,
             log=log,
             clock=clock,
-            randomness=system_randomness(),
+            # For ids of requests: they have to differ, and to ask the machine for each takes longer than to decide.
+            randomness=seeded_randomness(new_uuid(system_randomness())),
             tokens=plan.tokens,
             refresh_seconds=plan.refresh_seconds,
             prove=store.prove_writable,
