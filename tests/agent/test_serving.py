@@ -384,7 +384,7 @@ async def test_callers_wait_while_there_are_no_descriptors(
 async def test_a_caller_who_never_finishes_is_shown_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podtide.runtime.http_port._BODY_SECONDS", 0.05)
+    monkeypatch.setattr("podtide.runtime.http_server._BODY_SECONDS", 0.05)
     async with Node(tmp_path).served() as node:
         plugin = await node.connect()
         plugin.send(b"CNI_", announced=1000)

@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 from msgspec import Struct
 
-from podtide.runtime.http_port import read_body, serving_http
+from podtide.runtime import http_port, http_server
+from podtide.runtime.http_server import HttpRequest, HttpResponse, routed, text_response
 from podtide.runtime.listening import ListenAddress
 from podtide.runtime.open_port import OpenPort, listen
 from podtide.runtime.port_limits import PortLimits
@@ -46,12 +47,9 @@ Connect = Callable[[], Awaitable[Client]]
 
 
 @asynccontextmanager
-async def a_port(limits: PortLimits = LIMITS) -> AsyncIterator[Connect]:
-    """A port whose server answers `/quick` at once, `/slow` after ten minutes, and `/measure` with how long the body is."""
-    opened: list[asyncio.StreamWriter] = []
-
+async def by_aiohttp(limits: PortLimits) -> AsyncIterator[ListenAddress]:
     async def slow(request: web.Request) -> web.Response:
-        await read_body(request)
+        await http_port.read_body(request)
         await asyncio.sleep(600)
         return web.Response(text="at last")
 
@@ -59,7 +57,7 @@ async def a_port(limits: PortLimits = LIMITS) -> AsyncIterator[Connect]:
         return web.Response(text="ok")
 
     async def measure(request: web.Request) -> web.Response:
-        return web.Response(text=str(len(await read_body(request))))
+        return web.Response(text=str(len(await http_port.read_body(request))))
 
     application = web.Application()
     application.add_routes(
@@ -69,7 +67,51 @@ async def a_port(limits: PortLimits = LIMITS) -> AsyncIterator[Connect]:
             web.post("/measure", measure),
         ]
     )
-    async with serving_http(application, ListenAddress("127.0.0.1", 0), limits=limits) as address:
+    async with http_port.serving_http(application, ListenAddress("127.0.0.1", 0), limits=limits) as address:
+        yield address
+
+
+@asynccontextmanager
+async def by_httptools(limits: PortLimits) -> AsyncIterator[ListenAddress]:
+    async def slow(request: HttpRequest) -> HttpResponse:
+        await request.read()
+        await asyncio.sleep(600)
+        return text_response("at last")
+
+    async def quick(_request: HttpRequest) -> HttpResponse:
+        return text_response("ok")
+
+    async def measure(request: HttpRequest) -> HttpResponse:
+        return text_response(str(len(await request.read())))
+
+    handler = routed(
+        {
+            ("GET", "/quick"): quick,
+            ("GET", "/slow"): slow,
+            ("POST", "/slow"): slow,
+            ("POST", "/measure"): measure,
+        }
+    )
+    async with http_server.serving_http(
+        handler, ListenAddress("127.0.0.1", 0), limits=limits, most_body_bytes=1 << 20
+    ) as address:
+        yield address
+
+
+SERVERS = [by_aiohttp, by_httptools]
+serving = SERVERS[0]
+
+
+@pytest.fixture(autouse=True, params=SERVERS)
+def _each_server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "serving", request.param)
+
+
+@asynccontextmanager
+async def a_port(limits: PortLimits = LIMITS) -> AsyncIterator[Connect]:
+    """A port whose server answers `/quick` at once, `/slow` after ten minutes, and `/measure` with how long the body is."""
+    opened: list[asyncio.StreamWriter] = []
+    async with serving(limits) as address:
 
         async def connect() -> Client:
             reader, writer = await asyncio.open_connection(address.host, address.port)

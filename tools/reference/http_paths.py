@@ -85,12 +85,8 @@ def _type(field: dict[str, Any]) -> str:
 
 
 def _agent() -> Iterator[tuple[str, str]]:
-    application = Routes(cast("AgentApi", None)).application(for_plugin=True)
-    for route in application.router.routes():
-        if route.method == "HEAD":
-            continue
-        assert route.resource is not None
-        name = f"{route.method} {route.resource.canonical}"
+    for method, path in Routes(cast("AgentApi", None)).table(for_plugin=True):
+        name = f"{method} {path}"
         if name not in _AGENT:
             raise Undescribed(
                 f"the agent's path {name} has no description: give it one in tools/reference/http_paths.py"

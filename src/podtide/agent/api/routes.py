@@ -13,8 +13,6 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 import msgspec
-from aiohttp import web
-from aiohttp.typedefs import Handler
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST
 
@@ -37,12 +35,21 @@ from podtide.agent.port import Addresses, NotReady
 from podtide.cni.errors import Undecodable
 from podtide.core.errors import InvalidInput, RetryError, StopError
 from podtide.runtime.clock import Clock
-from podtide.runtime.http_port import read_body
+from podtide.runtime.http_server import (
+    BodyTooLong,
+    Handler,
+    HttpRefusal,
+    HttpRequest,
+    HttpResponse,
+    routed,
+    text_response,
+)
 from podtide.runtime.logging import Logger
 
 T = TypeVar("T")
 
 RETURN_CODE_HEADER = "cns_return_code"
+_JSON = "application/json; charset=utf-8"
 
 
 class AgentApi(Struct, frozen=True, kw_only=True):
@@ -62,70 +69,64 @@ class AgentApi(Struct, frozen=True, kw_only=True):
 
 
 class Routes:
-    """The handlers of all paths. Calls that wait are refused when one of the applications shuts down."""
+    """The handlers of all paths. Calls that wait are refused from `stop` on."""
 
     def __init__(self, api: AgentApi) -> None:
         self._api = api
         self._stopping = asyncio.Event()
 
-    def application(self, *, for_plugin: bool) -> web.Application:
-        """The application for the plugin's socket, which has `/cni`, or for TCP, where only root may call most paths."""
-        application = web.Application(client_max_size=MOST_REQUEST_BYTES, middlewares=[_refuse_undecodable])
-        if for_plugin:
-            application.router.add_post("/cni", self._cni)
-            application.router.add_post("/addresses/release", self._release_by_hand)
-        else:
-            application.middlewares.append(only_for_root(self._api.log))
-        application.add_routes(
-            [
-                web.post("/network/requestipconfigs", self._request(several)),
-                web.post("/network/requestipconfig", self._request(one)),
-                web.post("/network/releaseipconfigs", self._release),
-                web.post("/network/releaseipconfig", self._release),
-                web.post("/debug/ipaddresses", self._show),
-                web.get("/healthz", self._health),
-                web.get("/readyz", self._readiness),
-                web.get("/metrics", self._metrics),
-            ]
-        )
-        application.on_shutdown.append(self._stop)
-        return application
+    def handler(self, *, for_plugin: bool) -> Handler:
+        """What answers on the plugin's socket, which has `/cni`, or on TCP, where only root may call most paths."""
+        handler = _refusing_undecodable(routed(self.table(for_plugin=for_plugin)))
+        return handler if for_plugin else only_for_root(handler, self._api.log)
 
-    async def _stop(self, _application: web.Application) -> None:
+    def table(self, *, for_plugin: bool) -> dict[tuple[str, str], Handler]:
+        """The handlers by method and path."""
+        plugins: dict[tuple[str, str], Handler] = {
+            ("POST", "/cni"): self._cni,
+            ("POST", "/addresses/release"): self._release_by_hand,
+        }
+        return (plugins if for_plugin else {}) | {
+            ("POST", "/network/requestipconfigs"): self._request(several),
+            ("POST", "/network/requestipconfig"): self._request(one),
+            ("POST", "/network/releaseipconfigs"): self._release,
+            ("POST", "/network/releaseipconfig"): self._release,
+            ("POST", "/debug/ipaddresses"): self._show,
+            ("GET", "/healthz"): self._health,
+            ("GET", "/readyz"): self._readiness,
+            ("GET", "/metrics"): self._metrics,
+        }
+
+    def stop(self) -> None:
+        """Refuse the calls that wait."""
         self._stopping.set()
 
     # The plugin's path
 
-    async def _cni(self, request: web.Request) -> web.StreamResponse:
+    async def _cni(self, request: HttpRequest) -> HttpResponse:
         arrived = self._api.clock.monotonic()
         try:
             body = await _body(request)
         except InvalidInput as error:
-            return web.Response(body=encode_answer(cni_calls.refusal(error, b"")))
+            return HttpResponse(body=encode_answer(cni_calls.refusal(error, b"")))
         answers: list[Answer] = []
         pending = self._api.calls.receive(body, arrived=arrived, respond=answers.append)
         if pending is None:
-            return web.Response(body=encode_answer(answers[0]))
+            return HttpResponse(body=encode_answer(answers[0]))
         try:
             async with _under_way(pending.answer()) as answering:
                 if await _done_in_a_moment(answering):
-                    return web.Response(body=encode_answer(answering.result()))
-                response = await self._acknowledge(request)
+                    return HttpResponse(body=encode_answer(answering.result()))
+                request.begin({WAIT_HEADER: longest_wait(self._api.add_wait_seconds)})
                 answer: Answer = await self._unless_stopping(answering) or pending.refusal(STOPPING)
         finally:
             pending.abandon()
-        await response.write(encode_answer(answer))
-        return response
-
-    async def _acknowledge(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={WAIT_HEADER: longest_wait(self._api.add_wait_seconds)})
-        await response.prepare(request)
-        return response
+        return HttpResponse(body=encode_answer(answer))
 
     # The paths of Azure CNS
 
     def _request(self, shape: Shape) -> Handler:
-        async def handle(request: web.Request) -> web.StreamResponse:
+        async def handle(request: HttpRequest) -> HttpResponse:
             arrived = self._api.clock.monotonic()
             body = await _body(request)
             async with _under_way(self._api.cns.request(body, shape, arrived=arrived)) as answering:
@@ -136,44 +137,44 @@ class Routes:
 
         return handle
 
-    async def _release(self, request: web.Request) -> web.StreamResponse:
+    async def _release(self, request: HttpRequest) -> HttpResponse:
         arrived = self._api.clock.monotonic()
         return _json(self._api.cns.release(await _body(request), arrived=arrived))
 
-    async def _show(self, request: web.Request) -> web.StreamResponse:
+    async def _show(self, request: HttpRequest) -> HttpResponse:
         return _json(self._api.cns.show(await _body(request)))
 
     # For people
 
-    async def _release_by_hand(self, request: web.Request) -> web.StreamResponse:
+    async def _release_by_hand(self, request: HttpRequest) -> HttpResponse:
         releases = self._api.manual_releases
         if releases is None:
-            return web.Response(status=HTTPStatus.NOT_FOUND, text="this node has no pool\n")
+            return text_response("this node has no pool\n", HTTPStatus.NOT_FOUND)
         try:
             asked = msgspec.json.decode(await _body(request), type=ManualRelease)
             answer = await releases.release(asked)
         except NotInPool as error:
-            return web.Response(status=HTTPStatus.NOT_FOUND, text=f"{error}\n")
+            return text_response(f"{error}\n", HTTPStatus.NOT_FOUND)
         except (InvalidInput, msgspec.DecodeError) as error:
-            return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
+            return text_response(f"{error}\n", HTTPStatus.BAD_REQUEST)
         except (RetryError, StopError) as error:  # such as a disk that is full: nothing has changed
-            return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=f"{error}\n")
-        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+            return text_response(f"{error}\n", HTTPStatus.SERVICE_UNAVAILABLE)
+        return HttpResponse(body=msgspec.json.encode(answer), content_type=_JSON)
 
     # Health and metrics
 
-    async def _health(self, _request: web.Request) -> web.StreamResponse:
+    async def _health(self, _request: HttpRequest) -> HttpResponse:
         return _verdict("" if self._api.is_running() else "the agent's program has ended")
 
-    async def _readiness(self, _request: web.Request) -> web.StreamResponse:
+    async def _readiness(self, _request: HttpRequest) -> HttpResponse:
         try:
             self._api.addresses.require_ready()
         except NotReady as error:
             return _verdict(str(error))
         return _verdict("")
 
-    async def _metrics(self, _request: web.Request) -> web.StreamResponse:
-        return web.Response(body=self._api.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def _metrics(self, _request: HttpRequest) -> HttpResponse:
+        return HttpResponse(body=self._api.metrics.render(), content_type=CONTENT_TYPE_LATEST)
 
     async def _unless_stopping(self, work: "asyncio.Task[T]") -> T | None:
         """The result of the work, or None if the agent stops before it is done."""
@@ -197,38 +198,37 @@ async def _done_in_a_moment(work: "asyncio.Task[Any]") -> bool:
     return work.done()
 
 
-async def _body(request: web.Request) -> bytes:
+async def _body(request: HttpRequest) -> bytes:
     """The body, if the caller is still connected.
 
     An agent that was stopped for a while finds requests of plugins that have given up: they must not get an address.
     """
     try:
-        body = await read_body(request)
-    except web.HTTPRequestEntityTooLarge:
+        body = await request.read()
+    except BodyTooLong:
         raise Undecodable(f"the request has more than {MOST_REQUEST_BYTES >> 20} MiB: send less") from None
     await asyncio.sleep(0)  # what the loop has not read yet may be the connection's end
-    if request.transport is None or request.transport.is_closing():
-        raise web.HTTPRequestTimeout(text="the caller has disconnected")
+    if request.socket is None:
+        raise HttpRefusal(HTTPStatus.REQUEST_TIMEOUT, "the caller has disconnected")
     return body
 
 
-@web.middleware
-async def _refuse_undecodable(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except Undecodable as error:
-        return web.Response(status=HTTPStatus.BAD_REQUEST, text=f"{error}\n")
+def _refusing_undecodable(handler: Handler) -> Handler:
+    async def handle(request: HttpRequest) -> HttpResponse:
+        try:
+            return await handler(request)
+        except Undecodable as error:
+            return text_response(f"{error}\n", HTTPStatus.BAD_REQUEST)
+
+    return handle
 
 
-def _json(answer: CnsAnswer) -> web.Response:
-    return web.Response(
-        body=answer.document,
-        content_type="application/json",
-        charset="utf-8",
-        headers={RETURN_CODE_HEADER: answer.code.title},
+def _json(answer: CnsAnswer) -> HttpResponse:
+    return HttpResponse(
+        body=answer.document, content_type=_JSON, headers={RETURN_CODE_HEADER: answer.code.title}
     )
 
 
-def _verdict(objection: str) -> web.Response:
+def _verdict(objection: str) -> HttpResponse:
     status = HTTPStatus.SERVICE_UNAVAILABLE if objection else HTTPStatus.OK
-    return web.Response(status=status, text=objection or "ok")
+    return text_response(objection or "ok", status)

@@ -13,13 +13,14 @@ from podtide.agent.api.cns_api import CnsApi
 from podtide.agent.api.deletion_notes import DeletionNotes
 from podtide.agent.api.metrics import AgentMetrics
 from podtide.agent.api.plugin_connections import PluginConnections
+from podtide.agent.api.plugin_protocol import MOST_REQUEST_BYTES
 from podtide.agent.api.routes import AgentApi, Routes
 from podtide.agent.api.unix_socket import listening
 from podtide.agent.networks.secondary_networks import SecondaryNetworks
 from podtide.agent.pool.manual_release import ManualReleases
 from podtide.agent.port import Addresses
 from podtide.runtime.clock import Clock
-from podtide.runtime.http_port import http_server, serving_http
+from podtide.runtime.http_server import HttpServer, serving_http
 from podtide.runtime.listening import ListenAddress
 from podtide.runtime.logging import Logger
 from podtide.runtime.open_port import OpenPort
@@ -68,13 +69,17 @@ async def serving(
     """
     routes = Routes(api)
     async with AsyncExitStack() as serving_there:
-        server = await serving_there.enter_async_context(http_server(routes.application(for_plugin=True)))
+        server = HttpServer(routes.handler(for_plugin=True), most_body_bytes=MOST_REQUEST_BYTES)
+        serving_there.push_async_callback(server.close)
+        serving_there.callback(routes.stop)
         connections = PluginConnections(api.calls, add_wait_seconds=api.add_wait_seconds, clock=api.clock)
         serving_there.push_async_callback(connections.close)
         listener = serving_there.enter_context(listening(socket))
         connections.open(OpenPort(listener, server, limits=_PLUGIN_LIMITS))
         if listen is not None:
+            handler = routes.handler(for_plugin=False)
             listen = await serving_there.enter_async_context(
-                serving_http(routes.application(for_plugin=False), listen, limits=_CNS_LIMITS)
+                serving_http(handler, listen, limits=_CNS_LIMITS, most_body_bytes=MOST_REQUEST_BYTES)
             )
+            serving_there.callback(routes.stop)
         yield listen

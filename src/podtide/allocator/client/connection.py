@@ -10,11 +10,10 @@ from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
-import aiohttp
 import msgspec
 from msgspec import Struct
-from yarl import URL
 
 from podtide import __version__
 from podtide.allocator.errors import AllocatorUnavailable
@@ -27,9 +26,14 @@ from podtide.cluster.kubernetes.tls import TlsContexts
 from podtide.core.errors import InvalidInput, PodtideError
 from podtide.runtime.clock import Clock
 from podtide.runtime.foreign_json import UnreadableJson, decode_json
+from podtide.runtime.http_client import HttpClient, HttpDestination
 
 _OK = range(200, 300)
-_POOLED_SECONDS = 30.0
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": f"podtide/{__version__}",
+}
 
 
 class AllocatorAddress(Struct, frozen=True, kw_only=True):
@@ -50,10 +54,10 @@ class AllocatorAddress(Struct, frozen=True, kw_only=True):
 
 def _is_http(text: str) -> bool:
     try:
-        url = URL(text)
+        url = urlsplit(text)
+        return url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0 and text.isascii()
     except ValueError:
         return False
-    return url.scheme in {"http", "https"} and bool(url.host)
 
 
 class AllocatorTimeouts(Struct, frozen=True, kw_only=True):
@@ -103,7 +107,9 @@ class AllocatorConnection:
             FileCredentials(server.token_file, None) if server.token_file else FixedCredentials(Proof())
         )
         self._tls = TlsContexts(Endpoint(server=server.url, authority=server.authority))
-        self._session: aiohttp.ClientSession | None = None
+        self._client = HttpClient(
+            HttpDestination(url=server.url.rstrip("/")), connect_seconds=timeouts.connect_seconds
+        )
 
     async def ask(self, question: AllocatorHttpRequest) -> bytes:
         """The answer to the request, after as many attempts as its time allows."""
@@ -125,46 +131,35 @@ class AllocatorConnection:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        self._client.close()
 
     async def _attempt(self, question: AllocatorHttpRequest, seconds_left: float) -> bytes:
-        timeouts = self._timeouts
-        seconds = max(0.001, min(timeouts.answer_seconds, seconds_left))
-        limits = aiohttp.ClientTimeout(total=seconds, sock_connect=timeouts.connect_seconds)
+        seconds = max(0.001, min(self._timeouts.answer_seconds, seconds_left))
         proof = await self._credentials.prove()
-        headers = {"Authorization": proof.authorization.reveal()} if proof.authorization else {}
-        more: dict[str, Any] = {}
-        if self._server.url.startswith("https:"):
-            more["ssl"] = self._tls.current(None)
+        headers = dict(_HEADERS)
+        if proof.authorization:
+            headers["Authorization"] = proof.authorization.reveal()
+        content: bytes | None = None
         if question.body is not None:
             headers["Content-Type"] = "application/json"
-            more["data"] = _encoded(question)
-        url = URL(f"{self._server.url.rstrip('/')}{question.path}", encoded=True).with_query(question.query)
+            content = _encoded(question)
+        query = f"?{urlencode(question.query)}" if question.query else ""
+        tls = self._tls.current(None) if self._server.url.startswith("https:") else None
         try:
-            async with self._open_session().request(
-                question.method, url, headers=headers, timeout=limits, allow_redirects=False, **more
-            ) as response:
-                body = await response.read()
-        except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+            async with asyncio.timeout(seconds):
+                answer = await self._client.send(
+                    question.method, question.path + query, headers=headers, body=content, tls=tls
+                )
+                body = await answer.read()
+        except OSError as error:  # TimeoutError is one
             what = describe_failure(
                 error, self._server.url, str(self._server.authority or "the machine's own list")
             )
-            cut_short = isinstance(error, TimeoutError) and seconds < timeouts.answer_seconds
+            cut_short = isinstance(error, TimeoutError) and seconds < self._timeouts.answer_seconds
             raise _NoAnswer(f"cannot {question.doing}: {what}", cut_short=cut_short) from error
-        if response.status in _OK:
+        if answer.status in _OK:
             return body
-        raise _refusal(question, response.status, body, response.headers.get("Retry-After", ""), self._server)
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(keepalive_timeout=_POOLED_SECONDS),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"Accept": "application/json", "User-Agent": f"podtide/{__version__}"},
-            )
-        return self._session
+        raise _refusal(question, answer.status, body, answer.headers.get("retry-after", ""), self._server)
 
 
 def _encoded(question: AllocatorHttpRequest) -> bytes:

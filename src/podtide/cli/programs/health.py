@@ -4,10 +4,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
-from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from podtide.runtime.http_port import serving_http
+from podtide.runtime.http_server import HttpRequest, HttpResponse, routed, serving_http, text_response
 from podtide.runtime.listening import ListenAddress
 from podtide.runtime.port_limits import PortLimits
 
@@ -25,23 +24,22 @@ async def serving_health(
 ) -> AsyncIterator[ListenAddress]:
     """Serve them until the context ends; yields the address. `unreadiness` returns "" once the program is ready."""
 
-    async def health(_request: web.Request) -> web.Response:
+    async def health(_request: HttpRequest) -> HttpResponse:
         return _verdict("" if is_running() else "the program has ended")
 
-    async def readiness(_request: web.Request) -> web.Response:
+    async def readiness(_request: HttpRequest) -> HttpResponse:
         return _verdict(unreadiness())
 
-    async def measured(_request: web.Request) -> web.Response:
-        return web.Response(body=metrics(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def measured(_request: HttpRequest) -> HttpResponse:
+        return HttpResponse(body=metrics(), content_type=CONTENT_TYPE_LATEST)
 
-    application = web.Application()
-    application.add_routes(
-        [web.get("/healthz", health), web.get("/readyz", readiness), web.get("/metrics", measured)]
+    handler = routed(
+        {("GET", "/healthz"): health, ("GET", "/readyz"): readiness, ("GET", "/metrics"): measured}
     )
-    async with serving_http(application, address, limits=_LIMITS) as found:
+    async with serving_http(handler, address, limits=_LIMITS) as found:
         yield found
 
 
-def _verdict(objection: str) -> web.Response:
+def _verdict(objection: str) -> HttpResponse:
     status = HTTPStatus.SERVICE_UNAVAILABLE if objection else HTTPStatus.OK
-    return web.Response(status=status, text=objection or "ok")
+    return text_response(objection or "ok", status)

@@ -5,43 +5,36 @@ The texts of the libraries below are not shown: they are long, and some name a p
 
 import ssl
 
-import aiohttp
+from podtide.runtime.http_client import BrokenAnswer, ProxyRefused, ProxyUnreachable, Unreachable
 
 
-def describe_failure(error: Exception, server: str, found_in: str) -> str:
+def describe_failure(error: OSError, server: str, found_in: str) -> str:
     """The reason why a request failed, in one line."""
     match error:
-        case aiohttp.ClientConnectorCertificateError():
-            reason = _certificate_reason(error.certificate_error)
-            what = f"{server} shows a certificate we do not trust ({reason}): correct the authority in {found_in}"
-        case aiohttp.ClientConnectorSSLError() | ssl.SSLError():
+        case ssl.SSLCertVerificationError():
+            what = f"{server} shows a certificate we do not trust ({error.verify_message}): correct the authority in {found_in}"
+        case ssl.SSLError():
             what = f"the TLS handshake with {server} failed ({_tls_reason(error)}): check that it speaks https and accepts our certificate"
-        case aiohttp.ClientProxyConnectionError():
+        case ProxyUnreachable():
             what = f"the proxy to {server} cannot be reached ({_system_reason(error)}): check the proxy"
-        case aiohttp.ClientHttpProxyError():
+        case ProxyRefused():
             what = f"the proxy to {server} refused the connection with status {error.status}: check the proxy"
         case TimeoutError():
             what = f"{server} did not answer in time: see that it is up and can be reached"
-        case aiohttp.ClientConnectorError():
+        case Unreachable():
             what = f"{server} cannot be reached ({_system_reason(error)}): see that it is up"
-        case aiohttp.ClientPayloadError():
+        case BrokenAnswer():
             what = f"the connection to {server} broke in the midst of its answer"
         case _:
             what = f"the connection to {server} broke ({_system_reason(error)})"
     return what
 
 
-def _certificate_reason(error: Exception) -> str:
-    return error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else type(error).__name__
+def _tls_reason(error: ssl.SSLError) -> str:
+    return (error.reason or type(error).__name__).lower().replace("_", " ")
 
 
-def _tls_reason(error: Exception) -> str:
-    inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
-    reason = inner.reason if isinstance(inner, ssl.SSLError) else None
-    return (reason or type(inner).__name__).lower().replace("_", " ")
-
-
-def _system_reason(error: Exception) -> str:
-    inner = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+def _system_reason(error: OSError) -> str:
+    inner = error.__cause__ if isinstance(error, Unreachable) else error
     reason = inner.strerror if isinstance(inner, OSError) else None
     return reason or type(inner).__name__
