@@ -22,6 +22,7 @@ from podtide.cluster.term import Term
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedWrites
+from podtide.controller.options import NetworkOptions
 from podtide.controller.program import LEASE
 from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
@@ -165,26 +166,23 @@ class NetworkFleet:
         await election.run(lambda term: self._lead(line, term))
 
     async def _lead(self, line: Cluster, term: Term) -> None:
-        counts, settings, randomness = ControllerCounts(), Settings(), seeded_randomness("leader")
-        nodes = Informer(line, Node, runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log))
-        slices = SliceController(
-            line,
-            runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log, settings=settings),
-            check=term.check,
-            counts=counts,
-            nodes=nodes,
+        counts, settings = ControllerCounts(), Settings()
+        runtime = Runtime(
+            clock=self.clock, randomness=seeded_randomness("leader"), log=self._log, settings=settings
         )
+        nodes = Informer(line, Node, runtime=runtime)
+        writes = GuardedWrites(line, term.check, counts.writes)
+        slices = SliceController(writes, nodes, NetworkOptions(), counts=counts, runtime=runtime)
         repair = RepairLoop(
-            line,
-            writes=GuardedWrites(line, term.check, counts.writes),
-            nodes=nodes,
+            writes,
+            nodes,
+            NetworkOptions(),
             patience=LeakGrace(
                 leak_grace_seconds=settings.leak_grace_seconds,
                 quarantine_seconds=settings.quarantine_seconds,
             ),
-            interval_seconds=settings.repair_interval_seconds,
             counts=counts.repair,
-            runtime=Runtime(clock=self.clock, randomness=randomness, log=self._log),
+            runtime=runtime,
         )
         async with asyncio.TaskGroup() as group:
             group.create_task(nodes.run())

@@ -39,7 +39,7 @@ def made_with(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         raise Enough
 
     def note_controllers(_cluster: object, _allocator: object, options: Any, **_: Any) -> None:
-        namespaces.append(options.networks_namespace)
+        namespaces.append(options.networks.namespace)
         raise Enough
 
     monkeypatch.setattr("podtide.cli.programs.agent.NodeAgent", note_agents)

@@ -17,9 +17,7 @@ from podtide.allocator.port import Allocator
 from podtide.allocator.store import DatabaseAllocator
 from podtide.allocator.subnets import SubnetSpec
 from podtide.allocator.terms import OpenedTerm, TermClaim
-from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm
-from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedAllocator
 from podtide.core.subnet.cluster_identity import TERM_SECONDS
 from podtide.resources.base import ObjectMeta
@@ -30,6 +28,8 @@ from podtide.resources.node_network_config import (
 )
 from podtide.runtime.clock import LoopClock
 from podtide.runtime.logging import make_logger
+from podtide.runtime.randomness import seeded_randomness
+from podtide.runtime.runtime import Runtime
 
 SUBNETS = MOST_SEEN + 1
 
@@ -47,16 +47,10 @@ class Claims(HttpAllocator):
 
 
 def a_standing(world: World, allocator: Allocator, holder: str = "controller-1") -> AllocatorTerm:
-    return AllocatorTerm(
-        world.cluster,
-        allocator,
-        OPTIONS,
-        holder,
-        reports=WorkQueue[int](),
-        counts=ControllerCounts(),
-        clock=LoopClock(),
-        log=make_logger(io.StringIO(), LoopClock()),
+    runtime = Runtime(
+        clock=LoopClock(), randomness=seeded_randomness(1), log=make_logger(io.StringIO(), LoopClock())
     )
+    return AllocatorTerm(world.cluster, allocator, OPTIONS, holder, runtime)
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from podtide.cluster.informer import Informer
 from podtide.cni.ipam_config import IpamConfig, parse_config
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.fencing import GuardedWrites, unguarded
+from podtide.controller.options import NetworkOptions
 from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.controller.slices.program import SliceController
 from podtide.core.audit.networks import NetworkPicture, audit_networks
@@ -160,24 +161,20 @@ class Fleet:
         line = FaultyCluster(self.cluster, self.controller_luck)
         clock, log, counts = self.clock, self.log, ControllerCounts()
         randomness = seeded_randomness(f"controller/{self.number()}")
-        nodes = Informer(line, Node, runtime=Runtime(clock=clock, randomness=randomness, log=log))
-        slices = SliceController(
-            line,
-            runtime=Runtime(clock=clock, randomness=randomness, log=log, settings=SETTINGS),
-            counts=counts,
-            nodes=nodes,
-        )
+        runtime = Runtime(clock=clock, randomness=randomness, log=log, settings=SETTINGS)
+        nodes = Informer(line, Node, runtime=runtime)
+        writes = GuardedWrites(line, unguarded, counts.writes)
+        slices = SliceController(writes, nodes, NetworkOptions(), counts=counts, runtime=runtime)
         repair = RepairLoop(
-            line,
-            writes=GuardedWrites(line, unguarded, counts.writes),
-            nodes=nodes,
+            writes,
+            nodes,
+            NetworkOptions(),
             patience=LeakGrace(
                 leak_grace_seconds=SETTINGS.leak_grace_seconds,
                 quarantine_seconds=SETTINGS.quarantine_seconds,
             ),
-            interval_seconds=SETTINGS.repair_interval_seconds,
             counts=counts.repair,
-            runtime=Runtime(clock=clock, randomness=randomness, log=log),
+            runtime=runtime,
         )
         self._controller = asyncio.create_task(_lead(nodes, slices, repair))
 

@@ -14,7 +14,7 @@ from patience import PATIENCE_SECONDS
 from podtide.allocator.store import InlineExecutor, open_allocator
 from podtide.allocator.subnets import SubnetSpec
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
-from podtide.controller.options import ControllerOptions
+from podtide.controller.options import ControllerOptions, NetworkOptions
 from podtide.controller.program import Controller
 from podtide.runtime.clock import SystemClock
 from podtide.runtime.logging import make_logger
@@ -44,7 +44,7 @@ async def publishing(control_plane: ControlPlane, namespace: str) -> AsyncIterat
                 cluster=namespace,
                 network="vnet",
                 subnet=namespace,
-                networks_namespace=namespace,
+                networks=NetworkOptions(namespace=namespace),
                 placement=True,
             ),
             runtime=Runtime(

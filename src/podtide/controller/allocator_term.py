@@ -30,7 +30,6 @@ from podtide.allocator.quarantine import Quarantined
 from podtide.allocator.terms import SeenVersion, TermClaim
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.cluster.work_queue import WorkQueue
-from podtide.controller.counts import ControllerCounts
 from podtide.controller.options import ControllerOptions
 from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.core.subnet.cluster_identity import TERM_SECONDS
@@ -38,8 +37,7 @@ from podtide.resources.foreign_config import has_foreign_containers
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.namespace import Namespace
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.runtime.clock import Clock
-from podtide.runtime.logging import Logger
+from podtide.runtime.runtime import Runtime
 
 RENEW_SECONDS = 3.0
 """A third of the duration of a term."""
@@ -54,17 +52,13 @@ class ClusterDoubted(RetryError):
 class AllocatorTerm:
     """The term of one leader at the allocator."""
 
-    def __init__(  # noqa: PLR0913 - whom it speaks with, for whom, and what it runs in: each a parameter, none global
+    def __init__(
         self,
         cluster: Cluster,
         allocator: Allocator,
         options: ControllerOptions,
         holder: str,
-        *,
-        reports: WorkQueue[int],
-        counts: ControllerCounts,
-        clock: Clock,
-        log: Logger,
+        runtime: Runtime,
     ) -> None:
         self.uid = ""
         """The uid of the cluster; "" until it was read."""
@@ -72,10 +66,8 @@ class AllocatorTerm:
         self._allocator = allocator
         self._options = options
         self._holder = re.sub(r"[^A-Za-z0-9]+", "-", holder).strip("-")[:200] or "controller"
-        self._reports = reports
-        self._counts = counts
-        self._clock = clock
-        self._log = log
+        self._clock = runtime.clock
+        self._log = runtime.log
         self._seen = {
             (options.network, subnet): 0 for subnet in (options.subnet, options.subnet_v6) if subnet
         }
@@ -90,6 +82,8 @@ class AllocatorTerm:
         self._doubted = asyncio.Event()
         self.recognised = asyncio.Event()
         """Set while it is certain which cluster this is."""
+        self.reports = WorkQueue[int]()
+        """The recoveries of the allocator that wait for a report of what this cluster holds."""
         self.news = asyncio.Event()
         """Set when the allocator starts or stops refusing this controller."""
 
@@ -220,10 +214,9 @@ class AllocatorTerm:
                 "the allocator accepts this controller", cluster=self._options.cluster, uid=self.uid
             )
             self._objection = None
-            self._counts.refused = False
             self.news.set()
         if opened.recovery:
-            self._reports.add(opened.recovery)
+            self.reports.add(opened.recovery)
 
     async def _recognise(self) -> bool:
         """Read the cluster's uid, if it is in doubt. Returns whether it is certain; AnotherCluster if it changed."""
@@ -252,4 +245,3 @@ class AllocatorTerm:
             self._log.error("the allocator refuses this controller; waiting", error=str(error))
             self.news.set()
         self._objection = error
-        self._counts.refused = True

@@ -41,7 +41,8 @@ class GuardedWrites:
         self, cluster: Cluster, check: Check, counts: Counter[str], caches: Iterable[Informer[Any]] = ()
     ) -> None:
         """`caches` are told of each successful write of their kind."""
-        self._cluster = cluster
+        self.cluster = cluster
+        """For reads, which need no check."""
         self._check = check
         self._counts = counts
         self._caches = {cache.kind: cache for cache in caches}
@@ -52,15 +53,15 @@ class GuardedWrites:
 
     async def create(self, item: R) -> R:
         """Create the object; Conflict if it exists."""
-        return await self._write(self._cluster.create, item, AlreadyExists, item.api.kind)
+        return await self._write(self.cluster.create, item, AlreadyExists, item.api.kind)
 
     async def replace(self, item: R) -> R:
         """Replace the version that this was made from; Conflict if there is another version, or none."""
-        return await self._write(self._cluster.replace, item, NotFound, item.api.kind)
+        return await self._write(self.cluster.replace, item, NotFound, item.api.kind)
 
     async def replace_status(self, item: R) -> R:
         """Replace the status only; otherwise like `replace`."""
-        return await self._write(self._cluster.replace_status, item, NotFound, f"{item.api.kind}/status")
+        return await self._write(self.cluster.replace_status, item, NotFound, f"{item.api.kind}/status")
 
     async def patch(
         self, item: R, changes: Mapping[str, Any], *, status: bool = False, unchanged: bool = False
@@ -73,7 +74,7 @@ class GuardedWrites:
         place = item.metadata
 
         async def write(item: R, *, manager: str) -> R:
-            return await self._cluster.patch(
+            return await self.cluster.patch(
                 type(item),
                 place.name,
                 place.namespace,
@@ -108,7 +109,7 @@ class GuardedWrites:
         place = item.metadata
         version = place.resource_version if unchanged else ""
         try:
-            await self._cluster.delete(
+            await self.cluster.delete(
                 type(item), place.name, place.namespace, uid=place.uid, resource_version=version
             )
         except NotFound:

@@ -45,7 +45,7 @@ from podtide.controller.slices.program import SliceController
 from podtide.controller.subnets.forecasts import SubnetForecasts
 from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.subnets.objects import SubnetObjects
-from podtide.controller.subnets.subnet_reconciler import BatchRule, SubnetReconciler
+from podtide.controller.subnets.subnet_reconciler import SubnetReconciler
 from podtide.controller.term_context import TermContext
 from podtide.core.networks.leaks import LeakGrace
 from podtide.resources.base import ObjectMeta, Resource
@@ -76,7 +76,6 @@ class Leader:
         holder: str,
         counts: ControllerCounts,
         runtime: Runtime,
-        batch_rule: BatchRule,
     ) -> None:
         self._options = options
         self._counts = counts
@@ -95,17 +94,7 @@ class Leader:
         self._states = Informer(cluster, ClusterSubnetState, system, runtime=runtime)
 
         counted = CountedAllocator(allocator, counts.allocator_calls)
-        self._reports = WorkQueue[int]()
-        self._term = AllocatorTerm(
-            cluster,
-            counted,
-            options,
-            holder,
-            reports=self._reports,
-            counts=counts,
-            clock=runtime.clock,
-            log=runtime.log,
-        )
+        self._term = AllocatorTerm(cluster, counted, options, holder, runtime)
         self._retirement = Retirement(runtime.clock, lambda: self._sweep_queue.add(options.cluster))
         for cache in (self._node_cache, self._configs, self._subnet_cache, self._states):
             cache.on_list.append(self._term.doubt)
@@ -118,6 +107,9 @@ class Leader:
         self._outage = AllocatorOutage(self._node_queue, counts)
         context = TermContext(
             cluster=cluster,
+            nodes=self._node_cache,
+            configs=self._configs,
+            node_queue=self._node_queue,
             writes=writes,
             allocator=GuardedAllocator(counted, check_all, self._term),
             outage=self._outage,
@@ -131,15 +123,12 @@ class Leader:
         )
         defaults = [name for name in (options.subnet, options.subnet_v6) if name]
         self._subnets = KnownSubnets(self._subnet_queue, defaults)
-        self._quarantines = QuarantineReconciler(context, self._quarantine_queue, self._node_queue)
+        self._quarantines = QuarantineReconciler(context, self._quarantine_queue)
         requests = RequestReconciler(context, self._subnets, self._quarantines)
         self._foreign = ForeignConfigs(context.events, runtime.log)
         self._nodes = NodeReconciler(
             context,
-            self._node_cache,
-            self._configs,
             requests,
-            self._subnets,
             quarantines=self._quarantines,
             retirement=self._retirement,
             foreign=self._foreign,
@@ -157,51 +146,27 @@ class Leader:
             context,
             objects,
             self._subnets,
-            self._node_queue,
-            rule=batch_rule,
             forecasts=self._forecasts,
             placement=self._placement,
         )
-        self._sweep = Sweep(
-            context,
-            self._node_cache,
-            self._configs,
-            self._nodes,
-            queue=self._node_queue,
-            term=self._term,
-            retirement=self._retirement,
-        )
-        self._report = RecoveryReport(
-            context,
-            self._term,
-            self._configs,
-            self._node_cache,
-            (self._node_queue, self._sweep_queue),
-        )
+        self._sweep = Sweep(context, self._nodes, term=self._term, retirement=self._retirement)
+        self._report = RecoveryReport(context, self._term, self._sweep_queue)
         self._events = context.events
         self._slices = SliceController(
-            cluster,
-            runtime=runtime,
-            check=check_all,
-            counts=counts,
-            nodes=self._node_cache,
-            namespace=options.networks_namespace,
-            naming=options.naming,
-            room_changed=self._placement.queue_networks if options.placement else None,
+            writes, self._node_cache, options.networks, counts=counts, runtime=runtime
         )
+        if options.placement:
+            self._slices.count_rooms(self._placement.queue_networks)
         self._repair = RepairLoop(
-            cluster,
-            writes=writes,
-            nodes=self._node_cache,
+            writes,
+            self._node_cache,
+            options.networks,
             patience=LeakGrace(
                 leak_grace_seconds=runtime.settings.leak_grace_seconds,
                 quarantine_seconds=runtime.settings.quarantine_seconds,
             ),
-            interval_seconds=runtime.settings.repair_interval_seconds,
             counts=counts.repair,
             runtime=runtime,
-            namespace=options.networks_namespace,
-            schedule=options.repair_schedule,
         )
 
     async def run(self) -> NoReturn:
@@ -226,7 +191,7 @@ class Leader:
                 group.create_task(self._report_refusals())
                 await self._term.open()
                 group.create_task(self._term.keep())
-                group.create_task(Workers(self._reports, runtime=self._runtime).run(self._report.run))
+                group.create_task(Workers(self._term.reports, runtime=self._runtime).run(self._report.run))
                 self._sweep_queue.add(self._options.cluster)
                 group.create_task(Workers(self._sweep_queue, runtime=self._runtime).run(self._sweep_cluster))
                 group.create_task(
@@ -270,7 +235,9 @@ class Leader:
         while True:
             await self._term.news.wait()
             self._term.news.clear()
-            if objection := self._term.objection:
+            objection = self._term.objection
+            self._counts.refused = bool(objection)
+            if objection:
                 place = ObjectMeta(name="podtide-controller", namespace=SYSTEM_NAMESPACE)
                 await self._events.record(Lease(metadata=place), REFUSED, objection, warning=True)
             else:

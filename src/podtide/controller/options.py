@@ -5,8 +5,23 @@ from msgspec import Struct
 from podtide.allocator.limits import check_names
 from podtide.controller.repair_schedule import check_expression
 from podtide.core.errors import InvalidInput
+from podtide.core.subnet.batch import BatchRule, decide_batch
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.names import Naming, is_object_name
+
+
+class NetworkOptions(Struct, frozen=True, kw_only=True):
+    """Where the objects of secondary networks are, how they are named, and when they are searched for leaks."""
+
+    namespace: str = SYSTEM_NAMESPACE
+    naming: Naming = Naming.PODTIDE
+    """Which program's rule the names of nodes' own pools follow. Pools under either name are found."""
+    repair_schedule: str = ""
+    """A cron expression, which takes precedence over those of configurations; "" for every `repair_interval`."""
+
+    def __post_init__(self) -> None:
+        if self.repair_schedule:
+            check_expression(self.repair_schedule, "--repair-schedule")
 
 
 class ControllerOptions(Struct, frozen=True, kw_only=True):
@@ -23,19 +38,15 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     """False where agents know no ClusterSubnet: the batch then reaches nodes by their NodeNetworkConfigs."""
     secondary_networks: bool = True
     """Whether to manage secondary networks too. Where the cluster does not know their kinds, there are none."""
-    networks_namespace: str = SYSTEM_NAMESPACE
-    """The namespace of the objects of secondary networks."""
-    naming: Naming = Naming.PODTIDE
-    """Which program's rule the names of nodes' own pools follow. Pools under either name are found."""
-    repair_schedule: str = ""
-    """When to search secondary networks for leaks, as a cron expression; "" for every `repair_interval`."""
-
+    networks: NetworkOptions = NetworkOptions()
     placement: bool = False
     """Whether Nodes publish how many pods they have addresses for (see `controller.placement`)."""
     placement_taint: bool = False
     """Whether Nodes that can get no address are tainted, too: for clusters whose pods request none."""
     hold_removed_nodes: bool = False
     """Whether the addresses of a deleted node are held until its machine returns or reboots, or a person releases them."""
+    batch_rule: BatchRule = decide_batch
+    """Decides which batch is in force; simulations compare others with it."""
 
     def __post_init__(self) -> None:
         for name in ("cluster", "network", "subnet"):
@@ -48,8 +59,6 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
                     f"subnet {subnet!r} cannot be used by nodes: two objects are named after it, and a Kubernetes name has "
                     "lower-case letters, digits, '-' and '.' only; name a subnet whose name is valid"
                 )
-        if self.repair_schedule:
-            check_expression(self.repair_schedule, "--repair-schedule")
         if self.placement_taint and not self.placement:
             raise InvalidInput(
                 "--placement-taint is given without --placement, of which it is a part: give both"

@@ -11,8 +11,6 @@ from podtide.controller.fencing import Check, unguarded
 from podtide.controller.leader import Leader
 from podtide.controller.leadership import LEASE
 from podtide.controller.options import ControllerOptions
-from podtide.controller.subnets.subnet_reconciler import BatchRule
-from podtide.core.subnet.batch import decide_batch
 from podtide.runtime.runtime import Runtime
 
 __all__ = ["LEASE", "Controller", "ControllerCounts", "ControllerOptions"]
@@ -31,14 +29,12 @@ class Controller:
         options: ControllerOptions,
         *,
         runtime: Runtime,
-        batch_rule: BatchRule = decide_batch,
     ) -> None:
         self.metrics = ControllerCounts()
         self._cluster = cluster
         self._allocator = allocator
         self._options = options
         self._runtime = runtime
-        self._batch_rule = batch_rule
 
     @property
     def unreadiness(self) -> str:
@@ -78,6 +74,5 @@ class Controller:
             holder=holder,
             counts=self.metrics,
             runtime=self._runtime,
-            batch_rule=self._batch_rule,
         )
         await leading.run()

@@ -2,12 +2,16 @@
 
 from msgspec import Struct
 
+from podtide.cluster.informer import Informer
 from podtide.cluster.port import Cluster
+from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_outage import AllocatorOutage
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
 from podtide.controller.fencing import GuardedAllocator, GuardedWrites
 from podtide.controller.options import ControllerOptions
+from podtide.resources.node import Node
+from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.runtime.clock import Clock
 from podtide.runtime.logging import Logger
 from podtide.runtime.settings import Settings
@@ -18,6 +22,10 @@ class TermContext(Struct, frozen=True, kw_only=True):
 
     cluster: Cluster
     """For fresh reads. Writes go through `writes`."""
+    nodes: Informer[Node]
+    configs: Informer[NodeNetworkConfig]
+    node_queue: WorkQueue[str]
+    """The names of nodes to reconcile."""
     writes: GuardedWrites
     allocator: GuardedAllocator
     outage: AllocatorOutage

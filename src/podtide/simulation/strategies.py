@@ -11,12 +11,12 @@ comparison of docs/comparison.md puts them beside the steps of the design papers
 from msgspec import Struct
 
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
-from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.plan.sizing import PlanStrategy
 from podtide.core.subnet.batch import (
     BatchDelays,
     BatchInForce,
     BatchMove,
+    BatchRule,
     SubnetDecision,
     SubnetReading,
     decide_batch,

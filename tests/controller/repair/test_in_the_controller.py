@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from controller.repair.world import GRACE, entry_for
 from controller.world import OPTIONS, World, a_world, moment
 from podtide.controller.metrics import ControllerMetrics
+from podtide.controller.options import NetworkOptions
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
@@ -36,7 +37,7 @@ async def leaked(world: World) -> int:
 async def test_a_controller_that_leads_repairs_and_counts_what_it_did() -> None:
     async with a_world() as world:
         await add_a_leak(world)
-        replica = world.replica(replace(OPTIONS, networks_namespace="nets"))
+        replica = world.replica(replace(OPTIONS, networks=NetworkOptions(namespace="nets")))
         replica.start()
         await moment(GRACE + 10)
         assert await leaked(world) == 0
@@ -49,7 +50,9 @@ async def test_a_controller_that_leads_repairs_and_counts_what_it_did() -> None:
 async def test_without_secondary_networks_nothing_is_looked_at() -> None:
     async with a_world() as world:
         await add_a_leak(world)
-        replica = world.replica(replace(OPTIONS, networks_namespace="nets", secondary_networks=False))
+        replica = world.replica(
+            replace(OPTIONS, networks=NetworkOptions(namespace="nets"), secondary_networks=False)
+        )
         replica.start()
         await moment(3 * INTERVAL)
         assert await leaked(world) == 1
@@ -58,4 +61,4 @@ async def test_without_secondary_networks_nothing_is_looked_at() -> None:
 
 def test_a_schedule_that_is_none_is_refused_before_anything_runs() -> None:
     with pytest.raises(InvalidInput, match="'nightly' is not a cron expression"):
-        replace(OPTIONS, repair_schedule="nightly")
+        NetworkOptions(repair_schedule="nightly")

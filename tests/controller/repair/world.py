@@ -17,6 +17,7 @@ from podtide.cluster.informer import Informer
 from podtide.cluster.port import NotFound, R
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import Check, GuardedWrites, unguarded
+from podtide.controller.options import NetworkOptions
 from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.core.audit.networks import NetworkPicture
 from podtide.core.networks.leaks import LeakGrace, Orphaned
@@ -71,14 +72,12 @@ class RepairWorld:
     ) -> RepairLoop:
         """A leader that begins its term."""
         return RepairLoop(
-            self.counted,
-            writes=GuardedWrites(self.counted, check, Counter()),
-            nodes=self.nodes,
+            GuardedWrites(self.counted, check, Counter()),
+            self.nodes,
+            NetworkOptions(repair_schedule=schedule),
             patience=patience,
-            interval_seconds=Settings().repair_interval_seconds,
             counts=self.counts,
             runtime=Runtime(clock=LoopClock(), randomness=seeded_randomness(3), log=self.log),
-            schedule=schedule,
         )
 
     async def look_twice(self, repair: RepairLoop | None = None) -> RepairLoop:

@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,7 +12,11 @@ from msgspec import structs
 from cluster.faulty_cluster import Faults
 from controller.world import CountedCluster
 from podtide.cluster.embedded import EmbeddedCluster
+from podtide.cluster.informer import Informer
 from podtide.cluster.port import NotFound, R
+from podtide.controller.counts import ControllerCounts
+from podtide.controller.fencing import GuardedWrites, unguarded
+from podtide.controller.options import NetworkOptions
 from podtide.controller.slices.program import SliceController
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.conditions import Condition
@@ -21,6 +25,7 @@ from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.metadata_keys import NODE_ANNOTATION, SYSTEM_NAMESPACE
+from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import (
@@ -63,24 +68,41 @@ def conf(ipam_object: dict[str, object], name: str = "conf") -> str:
 class Replica:
     """One slices controller, started and stopped at will."""
 
-    def __init__(self, world: "NetworkWorld", faults: Faults | None, **options: Any) -> None:
+    def __init__(
+        self,
+        world: "NetworkWorld",
+        faults: Faults | None,
+        *,
+        naming: Naming = Naming.PODTIDE,
+        room_changed: Callable[[str], None] | None = None,
+    ) -> None:
         self.cluster = CountedCluster(world.cluster, faults)
-        self.controller = SliceController(
-            self.cluster,
-            runtime=Runtime(
-                clock=LoopClock(),
-                randomness=seeded_randomness("slices"),
-                log=make_logger(world.lines, LoopClock()),
-                settings=Settings(),
-            ),
-            **options,
+        runtime = Runtime(
+            clock=LoopClock(),
+            randomness=seeded_randomness("slices"),
+            log=make_logger(world.lines, LoopClock()),
+            settings=Settings(),
         )
+        self.nodes = Informer(self.cluster, Node, runtime=runtime)
+        self.counts = ControllerCounts()
+        self.controller = SliceController(
+            GuardedWrites(self.cluster, unguarded, self.counts.writes),
+            self.nodes,
+            NetworkOptions(naming=naming),
+            counts=self.counts,
+            runtime=runtime,
+        )
+        if room_changed is not None:
+            self.controller.count_rooms(room_changed)
         self._task: asyncio.Task[Any] | None = None
 
     async def start(self) -> None:
-        self._task = asyncio.create_task(self.controller.run())
+        self._task = asyncio.create_task(self._run())
         await moment()
         assert not self._task.done(), self._task
+
+    async def _run(self) -> None:
+        await asyncio.gather(self.nodes.run(), self.controller.run())
 
     async def stop(self) -> None:
         """As killing it would: whatever it is at, it gets no further."""

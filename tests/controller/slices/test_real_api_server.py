@@ -13,8 +13,12 @@ from msgspec import structs
 from control_plane.cluster import ControlPlane
 from controller.slices.network_world import conf, held, ipam
 from controller.world import CountedCluster
+from podtide.cluster.informer import Informer
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.port import NotFound
+from podtide.controller.counts import ControllerCounts
+from podtide.controller.fencing import GuardedWrites, unguarded
+from podtide.controller.options import NetworkOptions
 from podtide.controller.slices.program import SliceController
 from podtide.networks.confirmation import is_confirmed
 from podtide.resources.base import ObjectMeta
@@ -38,17 +42,22 @@ async def controlled(control_plane: ControlPlane, namespace: str) -> AsyncIterat
     access = find_access(kubeconfig=control_plane.kubeconfig, environment={}, home=Path("/nowhere"))
     async with KubernetesCluster(access, clock=SystemClock(), randomness=Random(1)) as cluster:
         counted = CountedCluster(cluster)
-        controller = SliceController(
-            counted,
-            runtime=Runtime(
-                clock=SystemClock(),
-                randomness=Random(1),
-                log=make_logger(io.StringIO(), SystemClock()),
-                settings=HASTY,
-            ),
-            namespace=namespace,
+        runtime = Runtime(
+            clock=SystemClock(),
+            randomness=Random(1),
+            log=make_logger(io.StringIO(), SystemClock()),
+            settings=HASTY,
         )
-        running = asyncio.create_task(controller.run())
+        counts = ControllerCounts()
+        nodes = Informer(counted, Node, runtime=runtime)
+        controller = SliceController(
+            GuardedWrites(counted, unguarded, counts.writes),
+            nodes,
+            NetworkOptions(namespace=namespace),
+            counts=counts,
+            runtime=runtime,
+        )
+        running = asyncio.gather(nodes.run(), controller.run())
         try:
             yield counted
         finally:

@@ -15,6 +15,7 @@ from podtide.cluster.informer import Informer
 from podtide.cluster.port import Cluster, R
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites, unguarded
+from podtide.controller.options import NetworkOptions
 from podtide.controller.repair.repair_loop import RepairLoop
 from podtide.core.networks.leaks import LeakGrace
 from podtide.resources.base import Resource
@@ -73,14 +74,12 @@ async def repair_leaks(
     nodes = Informer(cluster, Node, runtime=runtime)
     writes, counts = RecordedWrites(cluster, dry_run=dry_run), RepairCounts()
     loop = RepairLoop(
-        cluster,
-        writes=writes,
-        nodes=nodes,
+        writes,
+        nodes,
+        NetworkOptions(namespace=namespace),
         patience=patience,
-        interval_seconds=patience.leak_grace_seconds,
         counts=counts,
         runtime=runtime,
-        namespace=namespace,
     )
     following = asyncio.create_task(nodes.run())
     try:

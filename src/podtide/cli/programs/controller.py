@@ -21,6 +21,7 @@ from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.allocator_outage import ANSWER_SECONDS
 from podtide.controller.metrics import ControllerMetrics
+from podtide.controller.options import NetworkOptions
 from podtide.controller.program import Controller, ControllerOptions
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.dashboard.options import PageOptions
@@ -244,9 +245,9 @@ def controller(  # noqa: PLR0913 - one argument per option
             subnet_v6=subnet_v6,
             cluster_subnets=cluster_subnets,
             secondary_networks=secondary_networks,
-            networks_namespace=networks,
-            naming=Naming(naming),
-            repair_schedule=repair_schedule,
+            networks=NetworkOptions(
+                namespace=networks, naming=Naming(naming), repair_schedule=repair_schedule
+            ),
             hold_removed_nodes=hold_removed_nodes,
             placement=placement,
             placement_taint=placement_taint,

@@ -24,7 +24,7 @@ from podtide.allocator.errors import (
 )
 from podtide.controller.grant_condition import GRANTED, GrantReason, condition_of
 from podtide.controller.nodes.container_status import show_container
-from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal
+from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal, NodeRequest
 from podtide.core.errors import RetryError
 from podtide.core.subnet.scaler import SubnetScaler, release_percent, request_percent
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
@@ -100,24 +100,19 @@ def scaler_shown(config: NodeNetworkConfig) -> ScalerStatus | None:
     return structs.replace(shown, release_threshold_percent=release)
 
 
-def status_after(  # noqa: PLR0913 - all that a status is made from
-    config: NodeNetworkConfig,
-    node: Node,
-    answers: Sequence[GrantAnswer],
-    scaler: ScalerStatus,
-    now: str,
-    *,
-    waiting: str = "",
+def status_after(
+    request: NodeRequest, answers: Sequence[GrantAnswer], scaler: ScalerStatus, now: str, *, waiting: str = ""
 ) -> NodeNetworkConfigStatus:
     """The status once the allocator has answered for each of the node's places.
 
     `waiting` says which addresses of former Nodes of the node's name are in quarantine, and until when.
     """
+    config = request.config
     before = {container.id: container for container in config.status.network_containers}
     containers = [
         container
         for answer in answers
-        if (container := _shown(answer, before.get(answer.place.container), node)) is not None
+        if (container := _shown(answer, before.get(answer.place.container), request.node)) is not None
     ]
     is_incomplete = not before and any(isinstance(answer.refusal, RetryError) for answer in answers)
     if is_incomplete or any(answer.holds_nothing and answer.place.container in before for answer in answers):

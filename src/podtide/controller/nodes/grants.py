@@ -3,8 +3,6 @@
 With two subnets one may refuse and the other grant: both answers go into one status.
 """
 
-from collections.abc import Sequence
-
 from msgspec import Struct, structs
 
 from podtide.allocator.containers import AllocatedContainer, MoveResult, Wish
@@ -12,15 +10,35 @@ from podtide.allocator.errors import AllocatorError, NoSuchContainer, SubnetFull
 from podtide.allocator.limits import MOST_WANTED
 from podtide.controller.allocator_outage import with_deadline
 from podtide.controller.fencing import GuardedAllocator
+from podtide.controller.machines import machine_of
 from podtide.controller.node_demand import known_demand
 from podtide.controller.nodes.subnet_choice import ContainerPlace
 from podtide.controller.options import ControllerOptions
 from podtide.core.errors import InvalidInput
 from podtide.core.machine_identity import MachineIdentity
 from podtide.resources.metadata_keys import waiting_pods_in
+from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
 
 GrantRefusal = AllocatorError | InvalidInput
+
+
+class NodeRequest(Struct, frozen=True):
+    """What a node asks for, and where."""
+
+    node: Node
+    config: NodeNetworkConfig
+    places: tuple[ContainerPlace, ...]
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.config.metadata.name
+
+    @property
+    def machine(self) -> MachineIdentity:
+        """The machine that asks."""
+        return machine_of(self.node)
 
 
 class GrantAnswer(Struct, frozen=True):
@@ -52,20 +70,13 @@ def wanted_count(config: NodeNetworkConfig, most: int) -> int:
     return min(max(config.spec.requested_ip_count, 0), most)
 
 
-def make_wish(  # noqa: PLR0913 - all that a wish is made from
-    config: NodeNetworkConfig,
-    places: Sequence[ContainerPlace],
-    place: ContainerPlace,
-    options: ControllerOptions,
-    most: int,
-    *,
-    machine: MachineIdentity,
-) -> Wish:
+def make_wish(request: NodeRequest, place: ContainerPlace, options: ControllerOptions, most: int) -> Wish:
     """The node's wish for one of its places.
 
     Names for release that belong to its other container have no effect there.
     """
-    stated, number = known_demand(config, most, of_two=len(places) > 1)
+    config = request.config
+    stated, number = known_demand(config, most, of_two=len(request.places) > 1)
     return Wish(
         id=place.container,
         network=options.network,
@@ -79,18 +90,12 @@ def make_wish(  # noqa: PLR0913 - all that a wish is made from
         waiting_pods=min(waiting_pods_in(config.metadata.annotations), MOST_WANTED),
         stated=stated,
         statement_number=number,
-        machine=machine,
+        machine=request.machine,
     )
 
 
-async def ask(  # noqa: PLR0913 - all that a wish is made from
-    allocator: GuardedAllocator,
-    config: NodeNetworkConfig,
-    places: Sequence[ContainerPlace],
-    options: ControllerOptions,
-    most: int,
-    *,
-    machine: MachineIdentity,
+async def ask(
+    allocator: GuardedAllocator, request: NodeRequest, options: ControllerOptions, most: int
 ) -> tuple[GrantAnswer, ...]:
     """Send the node's wish for each of its places.
 
@@ -98,13 +103,13 @@ async def ask(  # noqa: PLR0913 - all that a wish is made from
     agents are Azure CNS (without ClusterSubnets): they know addresses by name, and would take the new names for free
     addresses.
     """
-    held = {container.id for container in config.status.network_containers}
-    wishes = [make_wish(config, places, place, options, most, machine=machine) for place in places]
-    may_move = options.cluster_subnets and machine.is_known
+    held = {container.id for container in request.config.status.network_containers}
+    wishes = [(place, make_wish(request, place, options, most)) for place in request.places]
+    may_move = options.cluster_subnets and request.machine.is_known
     return tuple(
         [
             await state(allocator, wish, place, moves=may_move and place.container not in held)
-            for wish, place in zip(wishes, places, strict=True)
+            for place, wish in wishes
         ]
     )
 

@@ -17,7 +17,6 @@ its deletion never race. Two rules keep it safe (design R3, "Absence"):
 
 from collections import defaultdict
 
-from podtide.cluster.informer import Informer
 from podtide.cluster.listing import get_if_there
 from podtide.controller.nodes.config_ownership import (
     bound,
@@ -31,7 +30,6 @@ from podtide.controller.nodes.foreign_configs import ForeignConfigs
 from podtide.controller.nodes.quarantine import QuarantineReconciler
 from podtide.controller.nodes.request_reconciler import RequestReconciler
 from podtide.controller.nodes.retirement import Retirement
-from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.term_context import TermContext
 from podtide.resources.base import Key
 from podtide.resources.container_ids import container_ids
@@ -44,13 +42,10 @@ from podtide.resources.node_network_config import NodeNetworkConfig
 class NodeReconciler:
     """Reconciles nodes by name."""
 
-    def __init__(  # noqa: PLR0913 - the caches it reads, and the parts it calls
+    def __init__(
         self,
         context: TermContext,
-        nodes: Informer[Node],
-        configs: Informer[NodeNetworkConfig],
         requests: RequestReconciler,
-        subnets: KnownSubnets,
         *,
         quarantines: QuarantineReconciler,
         retirement: Retirement,
@@ -59,10 +54,7 @@ class NodeReconciler:
         self._context = context
         self._retirement = retirement
         self._foreign = foreign
-        self._nodes = nodes
-        self._configs = configs
         self._requests = requests
-        self._subnets = subnets
         self._quarantines = quarantines
         self._suspects: defaultdict[str, set[str]] = defaultdict(set)
         """Uids of Nodes that seem to be deleted, by name, whose containers may still exist."""
@@ -74,8 +66,8 @@ class NodeReconciler:
     async def reconcile(self, name: str) -> float | None:
         """Reconcile a node. Returns after how many seconds to do it again, or None."""
         self._context.counts.reconciles += 1
-        node = self._nodes.get(Key("", name))
-        config = self._configs.get(Key(SYSTEM_NAMESPACE, name))
+        node = self._context.nodes.get(Key("", name))
+        config = self._context.configs.get(Key(SYSTEM_NAMESPACE, name))
         known = self._uids_heard_of(name, node, config)
         if _is_doubtful(known, node, config):
             # Only a fresh read is certain, and from now on it is newer than the cache.
@@ -101,7 +93,7 @@ class NodeReconciler:
             config = await self._context.writes.create(new_config(node))
         elif not is_bound(config, node):
             config = await self._context.writes.replace(bound(config, node))
-        return await self._requests.carry_out(node, config, self._configs.watches)
+        return await self._requests.carry_out(node, config, self._context.configs.watches)
 
     def _uids_heard_of(
         self, name: str, node: Node | None, config: NodeNetworkConfig | None
@@ -141,7 +133,6 @@ class NodeReconciler:
         if not self._suspects.get(name):
             self._suspects.pop(name, None)
         self._requests.forget(name)
-        self._subnets.forget_node(name)
 
 
 def _is_doubtful(known: frozenset[str], node: Node | None, config: NodeNetworkConfig | None) -> bool:

@@ -31,10 +31,9 @@ _NO_POD_SHOWS_IT = "no pod in a fresh list of those bound to node {node} shows i
 class QuarantineReconciler:
     """Reconciles quarantines by node name, one at a time for each."""
 
-    def __init__(self, context: TermContext, queue: WorkQueue[str], nodes: WorkQueue[str]) -> None:
+    def __init__(self, context: TermContext, queue: WorkQueue[str]) -> None:
         self._context = context
         self._queue = queue
-        self._nodes = nodes
         self._names: set[str] = set()
         """Node names for which something may be in quarantine."""
         self._to_move: dict[str, set[str]] = {}
@@ -186,7 +185,7 @@ class QuarantineReconciler:
             self._to_move[node] = moving
         if moving != asked_before or self._waits.get(node, "") != before:
             # It asks for it, or says in its status what waits. Once: one that cannot do that yet is looked at when it can.
-            self._nodes.add(node)
+            self._context.node_queue.add(node)
 
 
 def _waiting(left: Quarantined) -> str:

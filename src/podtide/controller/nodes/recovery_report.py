@@ -14,7 +14,6 @@ import asyncio
 from msgspec import structs
 
 from podtide.allocator.terms import HeldAddress, HeldContainer, ShownAddresses
-from podtide.cluster.informer import Informer
 from podtide.cluster.listing import get_if_there, list_kept
 from podtide.cluster.port import Conflict
 from podtide.cluster.work_queue import WorkQueue
@@ -26,7 +25,6 @@ from podtide.core.ranges import parse_address, parse_network
 from podtide.resources.conditions import Condition, ConditionStatus, with_condition
 from podtide.resources.foreign_config import has_foreign_containers, own_ids
 from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.resources.node import Node
 from podtide.resources.node_network_config import NetworkContainer, NodeNetworkConfig
 from podtide.resources.timestamps import to_time
 
@@ -40,19 +38,10 @@ _AT_A_TIME = 16
 class RecoveryReport:
     """Reports everything this cluster holds, once for each recovery."""
 
-    def __init__(
-        self,
-        context: TermContext,
-        term: AllocatorTerm,
-        configs: Informer[NodeNetworkConfig],
-        nodes: Informer[Node],
-        queues: tuple[WorkQueue[str], WorkQueue[str]],
-    ) -> None:
+    def __init__(self, context: TermContext, term: AllocatorTerm, sweep_queue: WorkQueue[str]) -> None:
         self._context = context
         self._term = term
-        self._configs = configs
-        self._nodes = nodes
-        self._node_queue, self._sweep_queue = queues
+        self._sweep_queue = sweep_queue
 
     async def run(self, recovery: int) -> None:
         """Report everything, then tell the allocator that the report is complete."""
@@ -71,7 +60,7 @@ class RecoveryReport:
             "reported what nodes hold", recovery=recovery, containers=len(held), kept_for_pods=kept
         )
         for name in names:
-            self._node_queue.add(name)
+            self._context.node_queue.add(name)
         self._sweep_queue.add(
             options.cluster
         )  # containers of nodes that were deleted since the backup exist again
@@ -81,8 +70,8 @@ class RecoveryReport:
         listed = await list_kept(
             self._context.cluster, NodeNetworkConfig, SYSTEM_NAMESPACE, keep=lambda each: each.metadata.name
         )
-        configs = {each.metadata.name for each in self._configs.items()}
-        nodes = {each.metadata.name for each in self._nodes.items()}
+        configs = {each.metadata.name for each in self._context.configs.items()}
+        nodes = {each.metadata.name for each in self._context.nodes.items()}
         return sorted({*listed, *configs, *nodes})
 
     async def _report_all(self, names: list[str], recovery: int) -> list[HeldContainer]:

@@ -11,7 +11,6 @@ from msgspec import structs
 
 from podtide.allocator.errors import AllocatorUnavailable, SubnetFull
 from podtide.controller.grant_condition import GRANTED, condition_of, has_all_requested
-from podtide.controller.machines import machine_of
 from podtide.controller.nodes.answered_requests import AnsweredRequests, RequestBasis
 from podtide.controller.nodes.config_status import (
     FORMER,
@@ -21,10 +20,10 @@ from podtide.controller.nodes.config_status import (
     wire_scaler,
 )
 from podtide.controller.nodes.container_status import own_addresses
-from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal, ask
+from podtide.controller.nodes.grants import GrantAnswer, GrantRefusal, NodeRequest, ask
 from podtide.controller.nodes.quarantine import QuarantineReconciler
 from podtide.controller.nodes.restored_requests import RestoredRequests
-from podtide.controller.nodes.subnet_choice import ContainerPlace, places_of
+from podtide.controller.nodes.subnet_choice import places_of
 from podtide.controller.subnets.known_subnets import KnownSubnets
 from podtide.controller.term_context import TermContext
 from podtide.core.errors import InvalidScaler, RetryError
@@ -53,13 +52,12 @@ class RequestReconciler:
         self._subnets = subnets
         self._quarantines = quarantines
         self._answered = AnsweredRequests(context.clock)
-        self._restored = RestoredRequests(
-            context.cluster, context.allocator, context.options, self._max_ips, context.log
-        )
+        self._restored = RestoredRequests(context)
 
     def forget(self, node: str) -> None:
         """Forget a node that was deleted."""
         self._answered.forget(node)
+        self._subnets.forget_node(node)
 
     async def carry_out(self, node: Node, config: NodeNetworkConfig, watch: int) -> float | None:
         """Bring what the node has in line with what it asks for. Returns after how many seconds to do it again, or None.
@@ -68,50 +66,37 @@ class RequestReconciler:
         another history (etcd was restored), and prove nothing.
         """
         name = config.metadata.name
-        places = places_of(node, config.status.network_containers, self._options)
-        self._subnets.use(name, [place.subnet for place in places])
-        scaler = self._scaler(config, places)
-        basis = self._basis(node, config, places, watch)
+        request = NodeRequest(node, config, places_of(node, config.status.network_containers, self._options))
+        self._subnets.use(name, [place.subnet for place in request.places])
+        scaler = self._scaler(request)
+        basis = self._basis(request, watch)
         is_urged = self._subnets.take_turn(name) or self._quarantines.is_to_move(name)
         if not is_urged and self._answered.is_answered(name, basis, config.metadata.resource_version):
             await self._write_scaler(config, scaler)
         else:
             self._answered.forget(name)  # until all of it is done
-            answers = await self._ask(node, config, places)
-            answers = await self._restored.ask_again(node, config, answers)
+            answers = await self._restored.ask_again(request, await self._ask(request))
             self._tell_subnets(config, answers)
             await self._quarantines.note_asked(config, [answer.moved for answer in answers if answer.moved])
-            await self._conclude(node, config, answers, scaler, watch)
+            await self._conclude(request, answers, scaler, watch)
         return self._answered.renew_in_seconds(name)
 
-    def _basis(
-        self, node: Node, config: NodeNetworkConfig, places: tuple[ContainerPlace, ...], watch: int
-    ) -> RequestBasis:
-        waiting = self._quarantines.waiting(config.metadata.name)
-        return RequestBasis(
-            config.metadata.uid, places, own_addresses(node), watch, machine_of(node), waiting
-        )
+    def _basis(self, request: NodeRequest, watch: int) -> RequestBasis:
+        uid, waiting = request.config.metadata.uid, self._quarantines.waiting(request.name)
+        return RequestBasis(uid, request.places, own_addresses(request.node), watch, request.machine, waiting)
 
-    async def _ask(
-        self, node: Node, config: NodeNetworkConfig, places: Sequence[ContainerPlace]
-    ) -> Sequence[GrantAnswer]:
+    async def _ask(self, request: NodeRequest) -> Sequence[GrantAnswer]:
         """The allocator's answers to the node's wishes; during a known outage, refusals without a call."""
         if self._outage.is_known:
             answers: Sequence[GrantAnswer] = [
-                GrantAnswer(place, refusal=AllocatorUnavailable(self._outage.error)) for place in places
+                GrantAnswer(place, refusal=AllocatorUnavailable(self._outage.error))
+                for place in request.places
             ]
         else:
-            answers = await ask(
-                self._allocator,
-                config,
-                places,
-                self._options,
-                self._max_ips,
-                machine=machine_of(node),
-            )
+            answers = await ask(self._allocator, request, self._options, self._max_ips)
             self._note_whether_answered(answers)
         if any(isinstance(answer.refusal, AllocatorUnavailable) for answer in answers):
-            self._outage.note_refused(config.metadata.name)
+            self._outage.note_refused(request.name)
         return answers
 
     def _note_whether_answered(self, answers: Sequence[GrantAnswer]) -> None:
@@ -121,26 +106,27 @@ class RequestReconciler:
             else:
                 self._outage.note_answer()
 
-    def _scaler(self, config: NodeNetworkConfig, places: Sequence[ContainerPlace]) -> ScalerStatus:
+    def _scaler(self, request: NodeRequest) -> ScalerStatus:
         """The scaler to show to the node: of two subnets, the one with the smaller batch decides.
 
         Until its subnets were reconciled, it is the one that the status shows already.
         """
-        decided = [scaler for place in places if (scaler := self._subnets.in_force(place.subnet)) is not None]
+        in_force = map(self._subnets.in_force, (place.subnet for place in request.places))
+        decided = [scaler for scaler in in_force if scaler is not None]
         if not decided:
             try:
-                shown = scaler_shown(config)
+                shown = scaler_shown(request.config)
             except InvalidScaler as error:
                 self._log.warning(
                     "the scaler of a NodeNetworkConfig is refused and replaced by the configured one",
-                    node=config.metadata.name,
+                    node=request.name,
                     error=str(error),
                 )
             else:
                 if shown is not None:
                     return shown
-        in_force = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
-        return wire_scaler(in_force, self._max_ips)
+        least = min(decided, key=lambda scaler: (scaler.batch, scaler.buffer), default=self._default)
+        return wire_scaler(least, self._max_ips)
 
     def _tell_subnets(self, config: NodeNetworkConfig, answers: Sequence[GrantAnswer]) -> None:
         versions = {container.id: container.version for container in config.status.network_containers}
@@ -157,35 +143,25 @@ class RequestReconciler:
             )
 
     async def _conclude(
-        self,
-        node: Node,
-        config: NodeNetworkConfig,
-        answers: Sequence[GrantAnswer],
-        scaler: ScalerStatus,
-        watch: int,
+        self, request: NodeRequest, answers: Sequence[GrantAnswer], scaler: ScalerStatus, watch: int
     ) -> None:
         """Write the status for these answers, and raise the failure for which the wish has to be retried."""
+        config = request.config
         failure = _worst(answers)
         is_of_the_past = any(answer.was_gone for answer in answers)
         if isinstance(failure, AllocatorUnavailable) and has_all_requested(config) and not is_of_the_past:
             raise failure  # the node has all it asked for, so its status does not change in an outage
         written = config
-        status = status_after(
-            config,
-            node,
-            answers,
-            scaler,
-            to_time(self._clock.wall()),
-            waiting=self._quarantines.waiting(config.metadata.name),
-        )
+        now, waiting = to_time(self._clock.wall()), self._quarantines.waiting(request.name)
+        status = status_after(request, answers, scaler, now, waiting=waiting)
         if self._differs(status, config.status):
             written = await self._write(config, status)
         if failure is not None:
             raise failure
         places = tuple(answer.place for answer in answers)
         self._answered.note(
-            config.metadata.name,
-            self._basis(node, config, places, watch),
+            request.name,
+            self._basis(structs.replace(request, places=places), watch),
             frozenset({config.metadata.resource_version, written.metadata.resource_version}),
             owed=any(answer.owed for answer in answers),
         )

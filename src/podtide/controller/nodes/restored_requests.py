@@ -12,36 +12,24 @@ from msgspec import structs
 
 from podtide.allocator.containers import LastWish, Wish
 from podtide.allocator.errors import NoSuchContainer, StaleWish
-from podtide.cluster.port import Cluster, Conflict, NotFound
-from podtide.controller.fencing import GuardedAllocator
-from podtide.controller.machines import machine_of
-from podtide.controller.nodes.grants import GrantAnswer, make_wish, state
+from podtide.cluster.port import Conflict, NotFound
+from podtide.controller.nodes.grants import GrantAnswer, NodeRequest, make_wish, state
 from podtide.controller.nodes.subnet_choice import ContainerPlace
-from podtide.controller.options import ControllerOptions
+from podtide.controller.term_context import TermContext
 from podtide.resources.node import Node
 from podtide.resources.node_network_config import NodeNetworkConfig
-from podtide.runtime.logging import Logger
 
 
 class RestoredRequests:
     """Sends wishes again for nodes whose objects are older than their last wish."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        allocator: GuardedAllocator,
-        options: ControllerOptions,
-        most: int,
-        log: Logger,
-    ) -> None:
-        self._cluster = cluster
-        self._allocator = allocator
-        self._options = options
-        self._most = most
-        self._log = log
+    def __init__(self, context: TermContext) -> None:
+        self._context = context
+        self._allocator = context.allocator
+        self._options = context.options
 
     async def ask_again(
-        self, node: Node, config: NodeNetworkConfig, answers: Sequence[GrantAnswer]
+        self, request: NodeRequest, answers: Sequence[GrantAnswer]
     ) -> tuple[GrantAnswer, ...]:
         """The answers, with new ones for wishes that were refused as stale; Conflict if only the cache was stale.
 
@@ -54,13 +42,12 @@ class RestoredRequests:
         }
         if not stale:
             return tuple(answers)
-        await self._require_current(node, config)
-        places = [answer.place for answer in answers]
-        machine = machine_of(node)
+        await self._require_current(request)
+        most = self._context.settings.max_ips
         return tuple(
             [
                 await self._anew(
-                    make_wish(config, places, answer.place, self._options, self._most, machine=machine),
+                    make_wish(request, answer.place, self._options, most),
                     answer.place,
                     stale[answer.place.container],
                 )
@@ -77,19 +64,19 @@ class RestoredRequests:
             return LastWish()
         return LastWish(request_uid=held.request_uid, generation=held.generation)
 
-    async def _require_current(self, node: Node, config: NodeNetworkConfig) -> None:
+    async def _require_current(self, request: NodeRequest) -> None:
         """Conflict unless both exist in the version that the wish was made from."""
-        place = config.metadata
+        place, cluster = request.config.metadata, self._context.cluster
         try:
-            there = (await self._cluster.get(Node, place.name)).metadata
-            now = (await self._cluster.get(NodeNetworkConfig, place.name, place.namespace)).metadata
+            there = (await cluster.get(Node, place.name)).metadata
+            now = (await cluster.get(NodeNetworkConfig, place.name, place.namespace)).metadata
         except NotFound as error:
             raise Conflict(str(error)) from error
-        if (there.uid, now.uid, now.generation) != (node.metadata.uid, place.uid, place.generation):
+        if (there.uid, now.uid, now.generation) != (request.node.metadata.uid, place.uid, place.generation):
             raise Conflict(f"the request of node {place.name} changed while it was carried out")
 
     async def _anew(self, wish: Wish, place: ContainerPlace, last: LastWish) -> GrantAnswer:
-        self._log.warning(
+        self._context.log.warning(
             "etcd seems to be restored from a backup: accepting an earlier request of a node again",
             node=wish.node,
             generation=wish.generation,

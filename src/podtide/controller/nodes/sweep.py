@@ -11,8 +11,6 @@ Containers of another cluster, or of an unknown one, are skipped: that their Nod
 """
 
 from podtide.allocator.pages import every_container
-from podtide.cluster.informer import Informer
-from podtide.cluster.work_queue import WorkQueue
 from podtide.controller.allocator_term import AllocatorTerm
 from podtide.controller.nodes.node_reconciler import NodeReconciler
 from podtide.controller.nodes.retirement import Retirement
@@ -22,8 +20,6 @@ from podtide.core.subnet.retirement_brake import LOOK_AGAIN_SECONDS
 from podtide.resources.base import ObjectMeta
 from podtide.resources.container_ids import node_uid
 from podtide.resources.lease import Lease
-from podtide.resources.node import Node
-from podtide.resources.node_network_config import NodeNetworkConfig
 
 HELD = "RetirementHeld"
 """The reason of the Event that says that retirements wait."""
@@ -32,22 +28,11 @@ HELD = "RetirementHeld"
 class Sweep:
     """Goes through all containers of a cluster."""
 
-    def __init__(  # noqa: PLR0913 - what it looks through, and whom it tells
-        self,
-        context: TermContext,
-        cache: Informer[Node],
-        configs: Informer[NodeNetworkConfig],
-        nodes: NodeReconciler,
-        *,
-        queue: WorkQueue[str],
-        term: AllocatorTerm,
-        retirement: Retirement,
+    def __init__(
+        self, context: TermContext, nodes: NodeReconciler, *, term: AllocatorTerm, retirement: Retirement
     ) -> None:
         self._context = context
-        self._cache = cache
-        self._configs = configs
         self._nodes = nodes
-        self._queue = queue
         self._term = term
         self._retirement = retirement
         self._told: frozenset[str] = frozenset()
@@ -56,10 +41,10 @@ class Sweep:
         """Suspect every node of this cluster that is deleted, as far as the brake allows. Nothing is freed here."""
         self._term.check()
         known = await self._known(cluster)
-        present = frozenset(node.metadata.uid for node in self._cache.items())
+        present = frozenset(node.metadata.uid for node in self._context.nodes.items())
         for uid in sorted(self._retirement.survey(frozenset(known), present)):
             self._nodes.suspect(known[uid], uid)
-            self._queue.add(known[uid])
+            self._context.node_queue.add(known[uid])
         held = self._retirement.held
         self._context.counts.held_retirements = len(held)
         if held and held != self._told:
@@ -69,7 +54,9 @@ class Sweep:
 
     async def _known(self, cluster: str) -> dict[str, str]:
         """The names of all nodes that have something in the cluster or at the allocator, by the uid of the Node."""
-        known = {uid: config.metadata.name for config in self._configs.items() if (uid := config.node_uid)}
+        known = {
+            uid: config.metadata.name for config in self._context.configs.items() if (uid := config.node_uid)
+        }
         async for container in every_container(self._context.allocator, cluster):
             if owner_of(container.cluster_uid, self._term.uid) is ContainerOwner.THIS_CLUSTER:
                 known[node_uid(container.id)] = container.node

@@ -16,11 +16,11 @@ of everything and no write.
 from typing import Any, NoReturn
 
 from podtide.cluster.informer import Informer
-from podtide.cluster.port import Cluster
 from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
+from podtide.controller.options import NetworkOptions
 from podtide.controller.repair.orphans import AllocationRepair, ReservationRepair
 from podtide.controller.repair.pod_lookup import PodLookup
 from podtide.controller.repair.snapshot import read_pods, read_snapshot
@@ -29,7 +29,6 @@ from podtide.controller.repair_schedule import check_expression, seconds_until
 from podtide.core.errors import InvalidInput
 from podtide.core.networks.leaks import LeakGrace, SuspectTimes
 from podtide.resources.base import Key
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.resources.node import Node
 from podtide.runtime.runtime import Runtime
 
@@ -42,36 +41,27 @@ _A_DAY_SECONDS = 86_400.0
 class RepairLoop:
     """The leak repair of one term: what it remembers of earlier passes ends with the term."""
 
-    def __init__(  # noqa: PLR0913 - what it acts on, and what it runs in: each a parameter, none global
+    def __init__(  # noqa: PLR0913 - what it acts on, how patient it is, and what it runs in
         self,
-        cluster: Cluster,
-        *,
         writes: GuardedWrites,
         nodes: Informer[Node],
+        options: NetworkOptions,
+        *,
         patience: LeakGrace,
-        interval_seconds: float,
         counts: RepairCounts,
         runtime: Runtime,
-        namespace: str = SYSTEM_NAMESPACE,
-        schedule: str = "",
     ) -> None:
-        """`schedule` is a cron expression. It takes precedence over those of configurations, and these over the interval.
-
-        It is the operator's and used as it is; by those of configurations there is a pass once a day at least.
-        """
-        if schedule:
-            check_expression(schedule)
-        self._cluster = cluster
+        """By schedules of configurations there is a pass once a day at least; the operator's is used as it is."""
+        self._cluster = writes.cluster
         self._nodes = nodes
-        self._interval_seconds = interval_seconds
+        self._namespace = options.namespace
+        self._schedule = options.repair_schedule
         self._counts = counts
         self._runtime = runtime
         self._clock = runtime.clock
         self._log = runtime.log
-        self._namespace = namespace
-        self._schedule = schedule
         self._refused: set[str] = set()
-        self._mending = mending = RepairWrites(cluster, writes, namespace, counts)
+        self._mending = mending = RepairWrites(writes, options.namespace, counts)
         self._allocations = AllocationRepair(mending, patience=patience, log=runtime.log)
         self._reservations = ReservationRepair(mending, patience=patience, log=runtime.log)
 
@@ -110,7 +100,7 @@ class RepairLoop:
         elif expressions := self._usable(stated):
             regular = min(seconds_until(expressions, wall), _A_DAY_SECONDS)
         else:
-            regular = self._interval_seconds
+            regular = self._runtime.settings.repair_interval_seconds
         now = self._clock.monotonic()
         follow_ups = (suspects.next_due_seconds(now) for suspects in self._suspects)
         return min(

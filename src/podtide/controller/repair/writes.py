@@ -9,7 +9,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from podtide.cluster.listing import get_if_there
-from podtide.cluster.port import Cluster, Conflict
+from podtide.cluster.port import Conflict
 from podtide.controller.counts import RepairCounts
 from podtide.controller.fencing import GuardedWrites
 from podtide.controller.repair.snapshot import PoolEntry
@@ -30,8 +30,7 @@ A pool that a whole cluster shares is written all the time; the next pass does t
 class RepairWrites:
     """Carries out what was decided. What another writer changed first is left for the next pass."""
 
-    def __init__(self, cluster: Cluster, writes: GuardedWrites, namespace: str, counts: RepairCounts) -> None:
-        self._cluster = cluster
+    def __init__(self, writes: GuardedWrites, namespace: str, counts: RepairCounts) -> None:
         self._writes = writes
         self._namespace = namespace
         self._counts = counts
@@ -109,7 +108,7 @@ class RepairWrites:
         return True
 
     async def _read_pool(self, name: str) -> IPPool | None:
-        return await get_if_there(self._cluster, IPPool, name, self._namespace)
+        return await get_if_there(self._writes.cluster, IPPool, name, self._namespace)
 
 
 def _has(allocations: Mapping[str, IPAllocation], held: PoolEntry) -> bool:

@@ -19,12 +19,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from podtide.cluster.informer import Informer, Scope
-from podtide.cluster.port import Cluster, R
+from podtide.cluster.port import R
 from podtide.cluster.work_queue import WorkQueue
 from podtide.cluster.workers import Workers
 from podtide.controller.counts import ControllerCounts
 from podtide.controller.events import EventRecorder
-from podtide.controller.fencing import Check, GuardedWrites, unguarded
+from podtide.controller.fencing import GuardedWrites
+from podtide.controller.options import NetworkOptions
 from podtide.controller.slices.attachments import AttachmentIndex, DefinitionEvents, parsed
 from podtide.controller.slices.network_reconciler import NetworkReconciler
 from podtide.controller.slices.node_pools import NodePoolIndex, is_marked_gone, named_network
@@ -34,8 +35,6 @@ from podtide.controller.slices.slice_rooms import SliceRooms
 from podtide.controller.slices.survey import SliceContext
 from podtide.resources.base import Key
 from podtide.resources.ip_pool import IPPool
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
-from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import NodeSlicePool
@@ -81,42 +80,34 @@ class SliceController:
     It may be cancelled at any await: every write is idempotent.
     """
 
-    def __init__(  # noqa: PLR0913 - what it acts on, by which leave, and what it runs in: each a parameter, none global
+    def __init__(
         self,
-        cluster: Cluster,
+        writes: GuardedWrites,
+        nodes: Informer[Node],
+        options: NetworkOptions,
         *,
+        counts: ControllerCounts,
         runtime: Runtime,
-        check: Check = unguarded,
-        counts: ControllerCounts | None = None,
-        nodes: Informer[Node] | None = None,
-        namespace: str = SYSTEM_NAMESPACE,
-        naming: Naming = Naming.PODTIDE,
-        room_changed: Callable[[str], None] | None = None,
     ) -> None:
-        """`nodes` is a cache that the caller keeps up to date; without it the controller runs its own informer.
-
-        `room_changed` is called with every node of which `rooms` may have changed; without it nothing is counted.
-        """
-        self._cluster = cluster
+        """`nodes` is a cache that the caller keeps up to date."""
+        self._cluster = writes.cluster
         self._runtime = runtime
-        self.metrics = counts or ControllerCounts()
+        self._nodes = nodes
+        namespace, naming = options.namespace, options.naming
         scope = Scope(namespace=namespace)
-        self._keeps_nodes = nodes is None
-        self._nodes = nodes or self._informer(Node, Scope())
         self._definitions = self._informer(NetworkAttachmentDefinition, Scope())
         self._slice_pools = self._informer(NodeSlicePool, scope)
         self._pool_cache = self._informer(IPPool, scope)
         self._queue, self._unreadable_queue = WorkQueue[str](), WorkQueue[Key]()
         self._pool_queue = WorkQueue[str]()
 
-        writes = GuardedWrites(cluster, check, self.metrics.writes)
         self._attachments = AttachmentIndex()
         self._node_pools = NodePoolIndex(self._pool_cache, namespace, naming)
         self._other_networks = OtherNetworks(
             self._slice_pools, self._node_pools, self._attachments.network_names
         )
         context = SliceContext(
-            cluster=cluster,
+            cluster=writes.cluster,
             writes=writes,
             events=EventRecorder(writes, runtime.clock, runtime.log),
             attachments=self._attachments,
@@ -127,7 +118,7 @@ class SliceController:
             namespace=namespace,
             naming=naming,
             quarantine_seconds=runtime.settings.quarantine_seconds,
-            counts=self.metrics,
+            counts=counts,
             clock=runtime.clock,
             log=runtime.log,
         )
@@ -135,7 +126,11 @@ class SliceController:
         self._networks = NetworkReconciler(context, self._definition_events)
         self._delay = RequeueDelay(runtime.clock)
         self._unclaimed = UnclaimedPools(context)
-        self._rooms = SliceRooms(self._nodes, self._node_pools, room_changed) if room_changed else None
+        self._rooms: SliceRooms | None = None
+
+    def count_rooms(self, changed: Callable[[str], None]) -> None:
+        """Count `rooms`, and call `changed` with every node of which they may have changed. Before `run`."""
+        self._rooms = SliceRooms(self._nodes, self._node_pools, changed)
 
     def rooms(self, node: str) -> dict[str, int] | None:
         """How many pods of a node could have an address of each network, by resource; None while that is not known."""
@@ -150,8 +145,6 @@ class SliceController:
         for cache in (self._slice_pools, self._pool_cache):
             cache.on_watch.append(self._on_watch)
         own: list[Informer[Any]] = [self._definitions, self._slice_pools, self._pool_cache]
-        if self._keeps_nodes:
-            own.append(self._nodes)
         try:
             async with asyncio.TaskGroup() as group:
                 for informer in own:
@@ -268,7 +261,7 @@ class SliceController:
             self._queue.add_after(key, self._delay.seconds_until_due(key))
 
     def _informer(self, kind: type[R], scope: Scope) -> Informer[R]:
-        return Informer(self._cluster, kind, scope, runtime=self._runtime, can_do_without=kind is not Node)
+        return Informer(self._cluster, kind, scope, runtime=self._runtime, can_do_without=True)
 
     def _workers(self, queue: WorkQueue[Any]) -> Workers[Any]:
         return Workers(queue, runtime=self._runtime)

@@ -6,7 +6,7 @@ never to bump a time.
 
 from collections.abc import Sequence
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from podtide.allocator.subnets import ClusterBounds, Subnet
 from podtide.cluster.informer import Informer
@@ -30,6 +30,17 @@ from podtide.resources.metadata_keys import NAME_LABEL, PODTIDE, SYSTEM_NAMESPAC
 from podtide.resources.timestamps import to_time
 
 _DAY_SECONDS = 86_400.0
+
+
+class JudgedSubnet(Struct, frozen=True):
+    """What a reconcile read of a subnet, and put in force."""
+
+    subnet: Subnet
+    configured: ConfiguredBounds
+    others: Sequence[ClusterBounds]
+    """What the other clusters on the subnet ask for."""
+    thresholds: Thresholds
+    is_full: bool
 
 
 class SubnetObjects:
@@ -82,21 +93,14 @@ class SubnetObjects:
         status = ClusterSubnetStateStatus(exhausted=exhausted, timestamp=to_time(self._clock.wall()))
         return await self._writes.replace_status(structs.replace(state, status=status))
 
-    async def write_subnet(  # noqa: PLR0913 - all that the status is made from
-        self,
-        shown: ClusterSubnet | None,
-        subnet: Subnet,
-        configured: ConfiguredBounds,
-        others: Sequence[ClusterBounds],
-        *,
-        thresholds: Thresholds,
-        forecast: SubnetForecast | None,
-        is_full: bool,
+    async def write_subnet(
+        self, shown: ClusterSubnet | None, judged: JudgedSubnet, forecast: SubnetForecast | None
     ) -> ClusterSubnet:
         """Write what was read and what is in force to the ClusterSubnet, if that is worth a write.
 
         `shown` is the version that was decided from: its spec must not have changed since.
         """
+        subnet, configured = judged.subnet, judged.configured
         name, now = subnet.name, self._clock.monotonic()
         if shown is None:
             shown = await self._writes.create(ClusterSubnet(metadata=_place(name)))
@@ -105,18 +109,18 @@ class SubnetObjects:
         if not (is_placed := self._is_placed and name == self._default):
             # What placement said of Nodes, or of them in another default subnet, is not updated any more.
             before = structs.replace(before, conditions=without_condition(before.conditions, COVERAGE))
-        fullness = full_condition(self._note_fullness(shown, is_full=is_full), generation, moment)
+        fullness = full_condition(self._note_fullness(shown, is_full=judged.is_full), generation, moment)
         notice = forecast and run_out_notice(shown.status, forecast, self._warning_days, generation, moment)
         conditions = (
             override_condition(shown.spec.scaler, configured, generation, moment),
-            in_force_condition(configured.bounds, others, subnet.in_force, generation, moment),
+            in_force_condition(configured.bounds, judged.others, subnet.in_force, generation, moment),
             *reach_conditions(shown.status, generation, moment),
             *([notice.condition] if notice else []),
             *([fullness] if fullness else []),
             *(self._coverage.conditions(generation, moment) if is_placed else []),
         )
         runs_out = notice.runs_out if notice else shown.status.runs_out
-        status = subnet_status(before, subnet, thresholds, conditions, runs_out)
+        status = subnet_status(before, subnet, judged.thresholds, conditions, runs_out)
         silent = now - self._written_at.setdefault(name, now)
         resting = now - self._note_reserved(name, subnet.reserved, now)
         is_dropped = self._last_write.get(name) == (status, shown.status)

@@ -6,14 +6,12 @@ the subnet one decides, and the others tell their nodes what was decided. Nothin
 told last: a controller that starts, a new leader and another cluster all decide from the same row.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 
 from msgspec import Struct, structs
 
 from podtide.allocator.errors import AllocatorUnavailable, InForceConflict, NoSuchSubnet
-from podtide.allocator.subnets import Bounds, ClusterBounds, Subnet, SubnetDemandReport, SubnetInForce
-from podtide.cluster.work_queue import WorkQueue
+from podtide.allocator.subnets import Bounds, Subnet, SubnetDemandReport, SubnetInForce
 from podtide.controller.allocator_outage import RETRY_SECONDS, with_deadline
 from podtide.controller.counts import SubnetCounts
 from podtide.controller.placement.program import PlacementController
@@ -27,7 +25,7 @@ from podtide.controller.subnets.batch_decision import (
 )
 from podtide.controller.subnets.forecasts import SubnetForecasts
 from podtide.controller.subnets.known_subnets import KnownSubnets, in_turn
-from podtide.controller.subnets.objects import SubnetObjects
+from podtide.controller.subnets.objects import JudgedSubnet, SubnetObjects
 from podtide.controller.subnets.overrides import (
     ConfiguredBounds,
     configure,
@@ -37,9 +35,8 @@ from podtide.controller.subnets.overrides import (
 )
 from podtide.controller.subnets.runs_out import RUNS_OUT_SOON, run_out_warning
 from podtide.controller.term_context import TermContext
-from podtide.core.subnet.batch import BatchDelays, BatchInForce, BatchMove, SubnetDecision, SubnetReading
+from podtide.core.subnet.batch import BatchMove, SubnetDecision
 from podtide.core.subnet.batch_bounds import BatchBounds
-from podtide.core.subnet.exhaustion import Thresholds
 from podtide.core.subnet.scaler import SubnetScaler
 from podtide.resources.base import Resource
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus, ScalerOverride
@@ -47,9 +44,6 @@ from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetStatus,
 _ALARMING = frozenset({BatchMove.STARVED.value, BatchMove.EXHAUSTED.value})
 _SCALER_WRITES_PER_SECOND = 100
 """How many NodeNetworkConfigs per second get a new batch, where that is the only way nodes learn of it."""
-
-BatchRule = Callable[[BatchInForce, SubnetReading, BatchBounds, BatchDelays], SubnetDecision]
-"""Decides which batch is in force: `core.subnet.batch.decide_batch`, or a baseline that it is compared with."""
 
 
 class _ToldState(Struct, frozen=True):
@@ -65,14 +59,12 @@ class _ToldState(Struct, frozen=True):
 class SubnetReconciler:
     """Reconciles subnets by name, one at a time for each."""
 
-    def __init__(  # noqa: PLR0913 - what it reads, writes and decides by
+    def __init__(
         self,
         context: TermContext,
         objects: SubnetObjects,
         subnets: KnownSubnets,
-        nodes: WorkQueue[str],
         *,
-        rule: BatchRule,
         forecasts: SubnetForecasts,
         placement: PlacementController,
     ) -> None:
@@ -81,8 +73,6 @@ class SubnetReconciler:
         self._settings = context.settings
         self._objects = objects
         self._subnets = subnets
-        self._nodes = nodes
-        self._rule = rule
         self._forecasts = forecasts
         self._placement = placement
         self._asked: dict[str, Bounds] = {}
@@ -154,22 +144,21 @@ class SubnetReconciler:
             debts = await self._context.allocator.owed(subnet.network, subnet.name)
             for node in in_turn(debts, free, self._options.cluster):
                 self._subnets.give_turn(node)
-                self._nodes.add(node)
+                self._context.node_queue.add(node)
 
     async def _decide_and_tell(self, demand: SubnetDemandReport) -> None:
         shown = self._objects.subnet(demand.subnet.name)
         spec = shown.spec.scaler if shown and self._options.cluster_subnets else ScalerOverride()
         configured = await self._ask_for(spec, demand)
         bounds = bounds_of_all(configured.bounds, demand, self._options.cluster)
-        decision = self._rule(
+        decision = self._options.batch_rule(
             standing_of(demand.subnet.in_force), reading_of(demand), bounds, patience_of(self._settings)
         )
         subnet = await self._put_in_force(demand.subnet, decision, bounds)
-        others = [each for each in demand.bounds if each.cluster != self._options.cluster]
         is_full = self._placement.note_subnet(demand, decision).is_full
-        told_by = await self._tell(
-            shown, subnet, configured, others, thresholds=bounds.thresholds, is_full=is_full
-        )
+        others = [each for each in demand.bounds if each.cluster != self._options.cluster]
+        judged = JudgedSubnet(subnet, configured, others, bounds.thresholds, is_full=is_full)
+        told_by = await self._tell(shown, judged)
         await self._record_events(told_by, subnet.in_force, decision)
         await self._warn(shown, told_by)
         self._forecasts.note(subnet)
@@ -200,17 +189,9 @@ class SubnetReconciler:
         except InForceConflict:
             return await self._context.allocator.get_subnet(subnet.network, subnet.name)
 
-    async def _tell(  # noqa: PLR0913 - all that the status is made from
-        self,
-        shown: ClusterSubnet | None,
-        subnet: Subnet,
-        configured: ConfiguredBounds,
-        others: list[ClusterBounds],
-        *,
-        thresholds: Thresholds,
-        is_full: bool,
-    ) -> Resource:
+    async def _tell(self, shown: ClusterSubnet | None, judged: JudgedSubnet) -> Resource:
         """Write what is in force to the objects that agents watch. Returns the object that Events are about."""
+        subnet = judged.subnet
         if subnet.name not in self._told and shown is not None and (was := shown.status.scaler) is not None:
             self._told[subnet.name] = _ToldState(
                 was.batch, was.buffer, exhausted=shown.status.exhausted, starved=shown.status.starved
@@ -218,9 +199,7 @@ class SubnetReconciler:
         state = await self._objects.write_state(subnet.name, exhausted=subnet.in_force.exhausted)
         if self._options.cluster_subnets:
             forecast = self._forecasts.latest(subnet.name)
-            return await self._objects.write_subnet(
-                shown, subnet, configured, others, thresholds=thresholds, forecast=forecast, is_full=is_full
-            )
+            return await self._objects.write_subnet(shown, judged, forecast)
         if shown is not None:
             await self._objects.clear_subnet(shown)
         return state
@@ -256,12 +235,12 @@ class SubnetReconciler:
 
     def _queue_users(self, name: str) -> None:
         for node in self._subnets.users(name):
-            self._nodes.add(node)
+            self._context.node_queue.add(node)
 
     def _queue_users_for_scaler(self, name: str) -> None:
         """Queue the subnet's nodes one after the other, so that each gets the new scaler: there may be thousands."""
         for number, node in enumerate(self._subnets.users(name)):
-            self._nodes.add_after(node, number / _SCALER_WRITES_PER_SECOND)
+            self._context.node_queue.add_after(node, number / _SCALER_WRITES_PER_SECOND)
 
     def _note(self, subnet: Subnet, decision: SubnetDecision, *, is_full: bool) -> None:
         name, in_force = subnet.name, subnet.in_force

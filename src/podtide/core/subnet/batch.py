@@ -23,6 +23,7 @@ container is owed again. Starved overrides a pin and a lowest batch, or pods tha
 once R⁺ at them is at most Q, and they are in force again.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -123,6 +124,10 @@ class SubnetDecision(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"batch {self.scaler.batch}, buffer {text(self.scaler.buffer)} ({self.step}): {self.reason}"
+
+
+BatchRule = Callable[[BatchInForce, SubnetReading, BatchBounds, BatchDelays], SubnetDecision]
+"""Decides which batch is in force: `decide_batch`, or a baseline that it is compared with."""
 
 
 class _Move(Struct, frozen=True):

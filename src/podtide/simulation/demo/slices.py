@@ -107,7 +107,7 @@ async def _until_each_has_one(stage: DemoStage, *nodes: str) -> None:
 async def _slice_pool(stage: DemoStage) -> NodeSlicePool:
     of = stage.world.networks[0].network.ranges[0]
     return await stage.world.cluster.get(
-        NodeSlicePool, of.node_slice_pool_name(), stage.world.options.networks_namespace
+        NodeSlicePool, of.node_slice_pool_name(), stage.world.options.networks.namespace
     )
 
 

@@ -34,7 +34,7 @@ async def delete_slice_pools(stage: ScenarioStage, networks: Networks) -> None:
     for name in networks:
         for there, network in _of(stage, name):
             for of in network.network.ranges:
-                namespace = there.world.options.networks_namespace
+                namespace = there.world.options.networks.namespace
                 await there.world.cluster.delete(NodeSlicePool, of.node_slice_pool_name(), namespace)
 
 
@@ -48,7 +48,7 @@ async def attached(stage: ScenarioStage, network: str) -> int:
     count = 0
     for there, found in _of(stage, network):
         known = KnownNetworks(each.network for each in there.world.networks)
-        pools = await there.world.cluster.list(IPPool, there.world.options.networks_namespace)
+        pools = await there.world.cluster.list(IPPool, there.world.options.networks.namespace)
         of_network = [
             pool
             for pool in pools.items
@@ -84,7 +84,7 @@ def _of(stage: ScenarioStage, name: str) -> Iterator[tuple[ClusterStage, Definit
 async def _slice_pools(stage: ScenarioStage, name: str) -> list[NodeSlicePool]:
     found = []
     for there, network in _of(stage, name):
-        namespace = there.world.options.networks_namespace
+        namespace = there.world.options.networks.namespace
         for of in network.network.ranges:
             try:
                 found.append(

@@ -29,11 +29,10 @@ from podtide.allocator.store import DatabaseAllocator
 from podtide.cluster.port import AlreadyExists, Cluster, Conflict, NotFound
 from podtide.controller.options import ControllerOptions
 from podtide.controller.program import Controller
-from podtide.controller.subnets.subnet_reconciler import BatchRule
 from podtide.core.errors import PodtideError
 from podtide.core.machine_identity import MachineIdentity
 from podtide.core.pool.address import Address
-from podtide.core.subnet.batch import decide_batch
+from podtide.core.subnet.batch import BatchRule, decide_batch
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.metadata_keys import SUBNET_LABEL
 from podtide.resources.node import Node, NodeStatus
@@ -168,14 +167,13 @@ class World:
         controller = Controller(
             self.wrappers.cluster(name, cluster_line),
             self.wrappers.allocator(name, allocator_line),
-            self.options,
+            structs.replace(self.options, batch_rule=self.defaults.batch_rule),
             runtime=Runtime(
                 clock=self.clock,
                 randomness=seeded_randomness(f"{self._seed}/{name}"),
                 log=self.log.bind(program=name),
                 settings=settings or self.defaults.settings,
             ),
-            batch_rule=self.defaults.batch_rule,
         )
         run = controller.run_elected(name) if elected else controller.run()
         self.programs.start(name, run, cluster_line, allocator_line)
