@@ -12,6 +12,7 @@ from msgspec import structs
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.kubernetes import KubernetesCluster, find_access
 from podtide.cluster.listing import list_all
+from podtide.cluster.port import Patch
 from podtide.controller.fencing import MANAGER as CONTROLLER
 from podtide.resources.base import Key, ObjectMeta
 from podtide.resources.metadata_keys import AGENT_MANAGER as AGENT
@@ -87,7 +88,9 @@ class Fleet:
 
         async def write(name: str) -> None:
             status = kubelet_status(moment)
-            await self._cluster.patch(Node, name, changes={"status": status}, manager="kubelet", status=True)
+            await self._cluster.patch(
+                Patch(Node, name, changes={"status": status}, status=True), manager="kubelet"
+            )
 
         await each(names, write, AGENTS)
 

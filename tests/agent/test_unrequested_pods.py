@@ -2,6 +2,7 @@
 
 from agent.node_bench import NODE, Bench
 from agent.statements import AN_HOUR, demands
+from podtide.cluster.port import Patch
 from podtide.core.subnet.statement_refresh import (
     GROWN_JITTER_PART,
     GROWN_SECONDS,
@@ -65,7 +66,9 @@ async def test_an_agent_that_finds_it_missing_states_it_once() -> None:
         await pods(bench, 2, "first")
         await bench.settle()
         without = {"metadata": {"annotations": {UNREQUESTED_ANNOTATION: None}}}
-        await bench.server.patch(NodeNetworkConfig, NODE, SYSTEM_NAMESPACE, changes=without, manager="older")
+        await bench.server.patch(
+            Patch(NodeNetworkConfig, NODE, namespace=SYSTEM_NAMESPACE, changes=without), manager="older"
+        )
         await bench.settle(AN_HOUR)
         assert stated(bench) == [2, 2]
 

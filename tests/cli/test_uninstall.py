@@ -20,7 +20,7 @@ from podtide.cli.installation.uninstall.carrying_out import NotYet
 from podtide.cli.installation.uninstall.command import Refused, UninstallOptions, uninstall_from
 from podtide.cli.installation.uninstall.remover import REMOVER, held_back, let_go, remover
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import NotFound, Patch
 from podtide.cluster.served import serving
 from podtide.cluster.served.kinds import SERVED_KINDS, CustomResourceDefinition, DefinedNames
 from podtide.cluster.served.kinds import CustomResourceDefinitionSpec as DefinitionSpec
@@ -251,11 +251,11 @@ async def test_what_placement_wrote_on_nodes_goes_too_and_is_shown_by_a_dry_run(
     published = {"podtide.io/ipv4": "30"}
     changes = {"status": {"capacity": published, "allocatable": published}}
     await installation.cluster.patch(
-        Node, "node-a", changes=changes, manager="podtide-controller", status=True
+        Patch(Node, "node-a", changes=changes, status=True), manager="podtide-controller"
     )
     taints = [{"key": "podtide.io/no-addresses", "effect": "NoSchedule"}]
     await installation.cluster.patch(
-        Node, "node-a", changes={"spec": {"taints": taints}}, manager="podtide-controller"
+        Patch(Node, "node-a", changes={"spec": {"taints": taints}}), manager="podtide-controller"
     )
     await uninstall(installation, structs.replace(OPTIONS, dry_run=True))
     shown = capsys.readouterr().out

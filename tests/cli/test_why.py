@@ -11,7 +11,7 @@ from cli.conftest import Run
 from cli.drawn_cluster import DrawnCluster, addresses, served
 from podtide.cli.why.chain import DecisionChain, build_chain
 from podtide.cli.why.facts import NoSuchSubject, gather_facts
-from podtide.cluster.port import AlreadyExists
+from podtide.cluster.port import AlreadyExists, Patch
 from podtide.resources.base import ObjectMeta
 from podtide.resources.event import Event, EventType, ObjectReference
 from podtide.resources.metadata_keys import IPV4_RESOURCE, SYSTEM_NAMESPACE
@@ -222,7 +222,7 @@ async def test_a_pod_that_requests_an_address_waits_for_a_node_that_publishes_on
     await drawn.pod("web")
     containers = [{"name": "main", "resources": {"requests": {IPV4_RESOURCE: "1"}}}]
     changes = {"spec": {"containers": containers}}
-    await drawn.cluster.patch(Pod, "web", "default", changes=changes, manager="policy")
+    await drawn.cluster.patch(Patch(Pod, "web", namespace="default", changes=changes), manager="policy")
     chain = await why(drawn, "web")
     assert "a node that publishes podtide.io/ipv4" in chain.next
 

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.embedded.records import key_of
+from podtide.cluster.port import Patch
 from podtide.resources.base import ObjectMeta, Resource
 from podtide.resources.conditions import Condition, ConditionStatus
 from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
@@ -170,9 +171,9 @@ async def test_of_a_nodes_resources_each_is_owned_by_itself_and_its_taints_toget
         Node(metadata=ObjectMeta(name="n"), status=NodeStatus(capacity={"pods": "110"})), manager="kubelet"
     )
     changes = {"status": {"capacity": {IPV4_RESOURCE: "8"}}}
-    await cluster.patch(Node, "n", changes=changes, manager="mine", status=True)
+    await cluster.patch(Patch(Node, "n", changes=changes, status=True), manager="mine")
     taints = [{"key": "a", "effect": "NoSchedule"}]
-    await cluster.patch(Node, "n", changes={"spec": {"taints": taints}}, manager="other")
+    await cluster.patch(Patch(Node, "n", changes={"spec": {"taints": taints}}), manager="other")
     owned = managed_fields(cluster, node)
     assert owned["mine", "Update"] == {"f:status": {"f:capacity": {f"f:{IPV4_RESOURCE}": {}}}}
     assert owned["kubelet", "Update"]["f:status"]["f:capacity"] == {".": {}, "f:pods": {}}

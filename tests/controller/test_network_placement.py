@@ -8,7 +8,7 @@ from msgspec import structs
 from cluster.faulty_cluster import Script
 from controller.slices.network_world import conf, ipam
 from controller.world import OPTIONS, Replica, World, a_world, moment
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import NotFound, Patch
 from podtide.core.subnet.placement import LOWER_EVERY_SECONDS
 from podtide.resources.base import ObjectMeta
 from podtide.resources.metadata_keys import IPV4_RESOURCE
@@ -42,7 +42,7 @@ async def published(world: World, name: str) -> dict[str, str]:
 
 
 async def patch(world: World, name: str, **changes: Any) -> None:
-    await world.cluster.patch(Node, name, changes={"status": changes}, manager="kubelet", status=True)
+    await world.cluster.patch(Patch(Node, name, changes={"status": changes}, status=True), manager="kubelet")
 
 
 async def started(world: World, *nodes: str) -> Replica:

@@ -8,6 +8,7 @@ from msgspec import structs
 from cluster.faulty_cluster import Script
 from controller.world import OPTIONS, World, a_world, condition, moment
 from podtide.allocator.errors import AllocatorUnavailable
+from podtide.cluster.port import Patch
 from podtide.core.subnet.placement import LOWER_EVERY_SECONDS
 from podtide.resources.metadata_keys import (
     IPV4_RESOURCE,
@@ -54,7 +55,7 @@ async def published(world: World, *names: str) -> list[str]:
 
 
 async def patch(world: World, name: str, changes: dict[str, Any], *, status: bool = True) -> None:
-    await world.cluster.patch(Node, name, changes=changes, manager="kubelet", status=status)
+    await world.cluster.patch(Patch(Node, name, changes=changes, status=status), manager="kubelet")
 
 
 async def is_tainted(world: World, name: str) -> bool:
@@ -152,7 +153,9 @@ async def test_pods_that_request_nothing_are_deducted() -> None:
         names = await publishing(world, 6, 2)
         assert await published(world, *names) == ["7", "3"]
         noted = {"metadata": {"annotations": {UNREQUESTED_ANNOTATION: "5"}}}
-        await world.cluster.patch(NodeNetworkConfig, "n0", SYSTEM_NAMESPACE, changes=noted, manager="agent")
+        await world.cluster.patch(
+            Patch(NodeNetworkConfig, "n0", namespace=SYSTEM_NAMESPACE, changes=noted), manager="agent"
+        )
         await moment(LOWER_EVERY_SECONDS + 5)
         assert await published(world, *names) == ["2", "3"]
 
@@ -327,7 +330,9 @@ async def test_a_stale_cache_of_nodes_neither_repeats_a_write_nor_undoes_a_taint
         before = writes["Node/status"]
         for look in range(3):
             noted = {"metadata": {"annotations": {"example.com/look": str(look)}}}
-            await world.cluster.patch(NodeNetworkConfig, "n0", SYSTEM_NAMESPACE, changes=noted, manager="x")
+            await world.cluster.patch(
+                Patch(NodeNetworkConfig, "n0", namespace=SYSTEM_NAMESPACE, changes=noted), manager="x"
+            )
             await moment(1)
         assert writes["Node/status"] == before
         foreign = {"key": "example.com/gpu", "effect": "NoSchedule"}

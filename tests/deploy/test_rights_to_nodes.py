@@ -14,7 +14,7 @@ from control_plane.cluster import ControlPlane
 from deploy.chart import Chart, Document
 from deploy.installed import NAMESPACE, connected, wait_until
 from podtide.cluster.kubernetes import KubernetesCluster
-from podtide.cluster.port import Forbidden
+from podtide.cluster.port import Forbidden, Patch
 from podtide.resources.node import Node
 
 NODE = "placed-node"
@@ -127,7 +127,7 @@ async def controller(control_plane: ControlPlane) -> AsyncIterator[KubernetesClu
 
 async def patch(control_plane: ControlPlane, change: Document, *, status: bool = False) -> None:
     async with controller(control_plane) as cluster:
-        await cluster.patch(Node, NODE, changes=change, manager="podtide-controller", status=status)
+        await cluster.patch(Patch(Node, NODE, changes=change, status=status), manager="podtide-controller")
 
 
 @pytest.mark.parametrize("sentence", STATUS_MAY)

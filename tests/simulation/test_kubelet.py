@@ -11,7 +11,7 @@ import pytest
 from msgspec import Struct, structs
 
 from podtide.cluster.embedded import EmbeddedCluster
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import DeletePreconditions, NotFound
 from podtide.resources.base import ObjectMeta
 from podtide.resources.pod import Pod, PodIP, PodPhase, PodStatus
 from podtide.runtime.clock import LoopClock
@@ -202,7 +202,7 @@ async def test_a_pod_that_comes_back_with_a_backup_while_its_sandbox_is_torn_dow
         await node.add("web")
         await asyncio.sleep(1)
         backup = node.cluster.snapshot()
-        node.cluster.server.delete(Pod, "web", NAMESPACE, grace_seconds=0)
+        node.cluster.server.delete(Pod, "web", NAMESPACE, DeletePreconditions(grace_seconds=0))
         await asyncio.sleep(1)
         node.cluster.restore(backup)
         await asyncio.sleep(60)

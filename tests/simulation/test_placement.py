@@ -7,6 +7,7 @@ from io import StringIO
 import pytest
 from msgspec import structs
 
+from podtide.cluster.port import Patch
 from podtide.core.subnet.placement import LOWER_EVERY_SECONDS
 from podtide.resources.cluster_subnet import ClusterSubnet
 from podtide.resources.metadata_keys import IPV4_RESOURCE, NO_ADDRESSES_TAINT, SYSTEM_NAMESPACE
@@ -237,7 +238,7 @@ async def test_a_kubelet_that_starts_without_its_records_has_its_numbers_back_at
         before = await published(world)
         zero = {IPV4_RESOURCE: "0"}
         changes = {"status": {"capacity": zero, "allocatable": zero}}
-        await world.cluster.patch(Node, "node-1", changes=changes, manager="kubelet", status=True)
+        await world.cluster.patch(Patch(Node, "node-1", changes=changes, status=True), manager="kubelet")
         await world.pass_time(1)
         assert await published(world) == before
 
@@ -262,7 +263,9 @@ async def test_a_pod_bound_beyond_what_its_node_publishes_is_refused_and_its_own
         zero = {IPV4_RESOURCE: "0"}
         changes = {"status": {"capacity": zero, "allocatable": zero}}
         await world.programs.kill("controller")
-        await world.cluster.patch(Node, old.spec.node_name, changes=changes, manager="kubelet", status=True)
+        await world.cluster.patch(
+            Patch(Node, old.spec.node_name, changes=changes, status=True), manager="kubelet"
+        )
         await world.pass_time(1)
         world.machines[old.spec.node_name].kubelet.admit_again()
         await world.until(lambda: world.running_pods() == 0, within=10)

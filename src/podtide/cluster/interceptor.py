@@ -4,12 +4,12 @@ Recording, injected faults and counting treat all methods of the port alike. The
 override `intercept`, and where a list or a watch needs more than that, `intercept_list` or `intercept_watch`.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, Generic, TypeVar, Unpack
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Generic, TypeVar, Unpack
 
 from msgspec import Struct
 
-from podtide.cluster.port import Cluster, Page, R, Selectors, WatchEvent
+from podtide.cluster.port import Cluster, Page, Patch, R, Selectors, WatchEvent
 from podtide.resources.base import Resource
 
 T = TypeVar("T")
@@ -122,33 +122,13 @@ class ClusterInterceptor(Cluster):
             "apply", item, lambda cluster: cluster.apply(item, manager=manager, force=force)
         )
 
-    async def patch(  # noqa: PLR0913 - as the port has it
-        self,
-        kind: type[R],
-        name: str,
-        namespace: str = "",
-        *,
-        changes: Mapping[str, Any],
-        manager: str,
-        uid: str = "",
-        resource_version: str = "",
-        status: bool = False,
-    ) -> R:
+    async def patch(self, patch: Patch[R], *, manager: str) -> R:
         return await self.intercept(
             ClusterRequest(
                 verb="patch",
-                kind=kind,
-                subject=name,
-                send=lambda cluster: cluster.patch(
-                    kind,
-                    name,
-                    namespace,
-                    changes=changes,
-                    manager=manager,
-                    uid=uid,
-                    resource_version=resource_version,
-                    status=status,
-                ),
+                kind=patch.kind,
+                subject=patch.name,
+                send=lambda cluster: cluster.patch(patch, manager=manager),
             )
         )
 

@@ -99,6 +99,31 @@ class Selectors(TypedDict, total=False):
     labels: str
 
 
+class Patch(Struct, Generic[R], frozen=True):
+    """Which object is changed, and how. What is "" is not compared."""
+
+    kind: type[R]
+    name: str
+    changes: Mapping[str, Any]
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    status: bool = False
+    """Whether it is the status alone that changes."""
+
+
+class DeletePreconditions(Struct, frozen=True, kw_only=True):
+    """The preconditions of a delete, and its grace period."""
+
+    uid: str = ""
+    resource_version: str = ""
+    grace_seconds: int | None = None
+    """For pods on a node."""
+
+
+DELETE = DeletePreconditions()
+
+
 class Cluster(Protocol):
     """A Kubernetes API as podtide uses it.
 
@@ -179,19 +204,8 @@ class Cluster(Protocol):
         """
         ...
 
-    async def patch(  # noqa: PLR0913 - which object, what to change, and on what conditions
-        self,
-        kind: type[R],
-        name: str,
-        namespace: str = "",
-        *,
-        changes: Mapping[str, Any],
-        manager: str,
-        uid: str = "",
-        resource_version: str = "",
-        status: bool = False,
-    ) -> R:
-        """Merge `changes` into the object as it is now: a JSON merge patch (RFC 7396).
+    async def patch(self, patch: Patch[R], *, manager: str) -> R:
+        """Merge its changes into the object as it is now: a JSON merge patch (RFC 7396).
 
         What is stated is put in, None removes a field, and a list is replaced whole. All other fields stay, those
         included that no struct names. NotFound when there is no such object: a patch never creates one. Conflict when

@@ -14,7 +14,7 @@ from podtide.allocator.interceptor import AllocatorInterceptor, AllocatorOperati
 from podtide.allocator.port import Allocator
 from podtide.allocator.quarantine import QuarantineFilter, QuarantinePage
 from podtide.cluster.informer import Informer
-from podtide.cluster.port import AlreadyExists, Cluster, ClusterError, Conflict, NotFound, R
+from podtide.cluster.port import AlreadyExists, Cluster, ClusterError, Conflict, NotFound, Patch, R
 from podtide.controller.allocator_term import AllocatorTerm
 from podtide.core.subnet.cluster_identity import ContainerOwner, owner_of
 from podtide.resources.base import Resource
@@ -75,14 +75,16 @@ class GuardedWrites:
 
         async def write(item: R, *, manager: str) -> R:
             return await self.cluster.patch(
-                type(item),
-                place.name,
-                place.namespace,
-                changes=changes,
+                Patch(
+                    type(item),
+                    place.name,
+                    namespace=place.namespace,
+                    changes=changes,
+                    uid=place.uid,
+                    resource_version=place.resource_version if unchanged else "",
+                    status=status,
+                ),
                 manager=manager,
-                uid=place.uid,
-                resource_version=place.resource_version if unchanged else "",
-                status=status,
             )
 
         counted = f"{item.api.kind}/status" if status else item.api.kind

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from cluster.contract.harness import MANAGER, ClusterUnderTest, OpenCluster, seen, take
-from podtide.cluster.port import Conflict, Invalid, NotFound
+from podtide.cluster.port import Conflict, Invalid, NotFound, Patch
 from podtide.resources.base import ObjectMeta, Original
 from podtide.resources.event import Event, ObjectReference
 from podtide.resources.lease import Lease, LeaseSpec
@@ -40,13 +40,15 @@ async def test_what_is_stated_is_put_in_none_removes_and_the_rest_stays(open_clu
     async with open_cluster() as it:
         (made,) = await it.create(it.config(requested=1, labels={"a": "x", "b": "y"}))
         put = await it.cluster.patch(
-            NodeNetworkConfig,
-            "node-a",
-            it.namespace,
-            changes={
-                "metadata": {"labels": {"a": None, "c": "z"}, "annotations": {"d": "e"}},
-                "spec": {"requestedIPCount": 7},
-            },
+            Patch(
+                NodeNetworkConfig,
+                "node-a",
+                namespace=it.namespace,
+                changes={
+                    "metadata": {"labels": {"a": None, "c": "z"}, "annotations": {"d": "e"}},
+                    "spec": {"requestedIPCount": 7},
+                },
+            ),
             manager=MANAGER,
         )
         assert put.metadata.labels == {"b": "y", "c": "z"}
@@ -66,7 +68,9 @@ async def test_fields_that_no_struct_names_stay(open_cluster: OpenCluster) -> No
             original=Original({"action": "Granting", "metadata": {}}),
         )
         await it.create(event)
-        put = await it.cluster.patch(Event, "a", it.namespace, changes={"message": "second"}, manager=MANAGER)
+        put = await it.cluster.patch(
+            Patch(Event, "a", namespace=it.namespace, changes={"message": "second"}), manager=MANAGER
+        )
         assert put.message == "second"
         assert put.original is not None
         assert put.original.document["action"] == "Granting"
@@ -77,10 +81,10 @@ async def test_a_list_is_replaced_whole(open_cluster: OpenCluster) -> None:
         node = await a_node(it)
         name = node.metadata.name
         full = {"key": NO_ADDRESSES_TAINT, "effect": "NoSchedule"}
-        put = await it.cluster.patch(Node, name, changes={"spec": {"taints": [full]}}, manager=MANAGER)
+        put = await it.cluster.patch(Patch(Node, name, changes={"spec": {"taints": [full]}}), manager=MANAGER)
         assert put.spec.taints == [Taint(key=NO_ADDRESSES_TAINT, effect="NoSchedule")]
         put = await it.cluster.patch(
-            Node, name, changes={"spec": {"taints": None, "unschedulable": True}}, manager=MANAGER
+            Patch(Node, name, changes={"spec": {"taints": None, "unschedulable": True}}), manager=MANAGER
         )
         assert put.spec == NodeSpec(unschedulable=True)
         await it.cluster.delete(Node, name)
@@ -92,7 +96,9 @@ async def test_a_patch_of_a_nodes_status_changes_what_it_states_and_nothing_else
     async with open_cluster() as it:
         node = await a_node(it)
         name = node.metadata.name
-        put = await it.cluster.patch(Node, name, changes=resources("1000"), manager=MANAGER, status=True)
+        put = await it.cluster.patch(
+            Patch(Node, name, changes=resources("1000"), status=True), manager=MANAGER
+        )
         theirs = {"example.com/theirs": "3"}, {"example.com/theirs": "2"}
         mine = put.status.capacity.pop(IPV4_RESOURCE), put.status.allocatable.pop(IPV4_RESOURCE)
         assert [read_count(each) for each in mine] == [1000, 1000]
@@ -100,7 +106,7 @@ async def test_a_patch_of_a_nodes_status_changes_what_it_states_and_nothing_else
         assert put.status.addresses == node.status.addresses
         assert TAINT in put.spec.taints  # beside those of the controllers that are at work on a real cluster
         assert put.metadata.labels.items() >= {"a": "x", "b": "y"}.items()
-        put = await it.cluster.patch(Node, name, changes=resources(None), manager=MANAGER, status=True)
+        put = await it.cluster.patch(Patch(Node, name, changes=resources(None), status=True), manager=MANAGER)
         assert put.status == node.status
         await it.cluster.delete(Node, name)
 
@@ -111,12 +117,14 @@ async def test_a_patch_of_a_status_leaves_the_generation(open_cluster: OpenClust
         granted = replace(made, status=NodeNetworkConfigStatus(assigned_ip_count=5))
         granted = await it.cluster.replace_status(granted, manager=MANAGER)
         put = await it.cluster.patch(
-            NodeNetworkConfig,
-            "node-a",
-            it.namespace,
-            changes={"status": {"assignedIPCount": 6}},
+            Patch(
+                NodeNetworkConfig,
+                "node-a",
+                namespace=it.namespace,
+                changes={"status": {"assignedIPCount": 6}},
+                status=True,
+            ),
             manager=MANAGER,
-            status=True,
         )
         assert put.status == replace(granted.status, assigned_ip_count=6)
         assert (put.spec, put.metadata.generation) == (made.spec, 1)
@@ -128,12 +136,14 @@ async def test_a_patch_of_a_status_can_change_nothing_else(open_cluster: OpenClu
         for beside in ({"metadata": {"labels": {"a": "b"}}}, {"spec": {"requestedIPCount": 7}}):
             with pytest.raises(Invalid):
                 await it.cluster.patch(
-                    NodeNetworkConfig,
-                    "node-a",
-                    it.namespace,
-                    changes={"status": {"assignedIPCount": 6}} | beside,
+                    Patch(
+                        NodeNetworkConfig,
+                        "node-a",
+                        namespace=it.namespace,
+                        changes={"status": {"assignedIPCount": 6}} | beside,
+                        status=True,
+                    ),
                     manager=MANAGER,
-                    status=True,
                 )
         assert await it.cluster.get(NodeNetworkConfig, "node-a", it.namespace) == made
 
@@ -144,7 +154,7 @@ async def test_without_status_the_status_of_a_kind_with_that_subresource_is_igno
     async with open_cluster() as it:
         node = await a_node(it)
         changes = {**resources("5"), "metadata": {"labels": {"c": "z"}}}
-        put = await it.cluster.patch(Node, node.metadata.name, changes=changes, manager=MANAGER)
+        put = await it.cluster.patch(Patch(Node, node.metadata.name, changes=changes), manager=MANAGER)
         assert put.metadata.labels.items() >= {"a": "x", "b": "y", "c": "z"}.items()
         assert put.status == node.status
         await it.cluster.delete(Node, node.metadata.name)
@@ -155,7 +165,8 @@ async def test_the_status_of_a_kind_without_that_subresource_is_not_found(open_c
         await it.create(it.pool())
         with pytest.raises(NotFound):
             await it.cluster.patch(
-                type(it.pool()), "pool-a", it.namespace, changes={"status": {}}, manager=MANAGER, status=True
+                Patch(type(it.pool()), "pool-a", namespace=it.namespace, changes={"status": {}}, status=True),
+                manager=MANAGER,
             )
 
 
@@ -168,24 +179,28 @@ async def test_another_uid_or_resource_version_of_a_custom_resource_is_a_conflic
         for uid, version in ((OTHER_UID, ""), ("", STALE)):
             with pytest.raises(Conflict):
                 await it.cluster.patch(
-                    NodeNetworkConfig,
-                    "node-a",
-                    it.namespace,
-                    changes=spec,
+                    Patch(
+                        NodeNetworkConfig,
+                        "node-a",
+                        namespace=it.namespace,
+                        changes=spec,
+                        uid=uid,
+                        resource_version=version,
+                    ),
                     manager=MANAGER,
-                    uid=uid,
-                    resource_version=version,
                 )
         with pytest.raises(Conflict):
             await it.cluster.patch(
-                NodeNetworkConfig,
-                "node-a",
-                it.namespace,
-                changes=status,
+                Patch(
+                    NodeNetworkConfig,
+                    "node-a",
+                    namespace=it.namespace,
+                    changes=status,
+                    uid=OTHER_UID,
+                    resource_version=STALE,
+                    status=True,
+                ),
                 manager=MANAGER,
-                uid=OTHER_UID,
-                resource_version=STALE,
-                status=True,
             )
         assert await it.cluster.get(NodeNetworkConfig, "node-a", it.namespace) == made
 
@@ -198,23 +213,27 @@ async def test_the_status_of_a_custom_resource_is_not_patched_by_its_uid_alone(
         place, changes = made.metadata, {"status": {"assignedIPCount": 6}}
         with pytest.raises(Invalid, match="version"):
             await it.cluster.patch(
-                NodeNetworkConfig,
-                "node-a",
-                it.namespace,
-                changes=changes,
+                Patch(
+                    NodeNetworkConfig,
+                    "node-a",
+                    namespace=it.namespace,
+                    changes=changes,
+                    uid=place.uid,
+                    status=True,
+                ),
                 manager=MANAGER,
-                uid=place.uid,
-                status=True,
             )
         put = await it.cluster.patch(
-            NodeNetworkConfig,
-            "node-a",
-            it.namespace,
-            changes=changes,
+            Patch(
+                NodeNetworkConfig,
+                "node-a",
+                namespace=it.namespace,
+                changes=changes,
+                uid=place.uid,
+                resource_version=place.resource_version,
+                status=True,
+            ),
             manager=MANAGER,
-            uid=place.uid,
-            resource_version=place.resource_version,
-            status=True,
         )
         assert put.status.assigned_ip_count == 6
 
@@ -230,7 +249,7 @@ async def test_another_uid_or_resource_version_of_a_node_is_a_conflict(
 
         async def patch(**expected: str) -> Node:
             return await it.cluster.patch(
-                Node, name, changes=changes, manager=MANAGER, status=status, **expected
+                Patch(Node, name, changes=changes, status=status, **expected), manager=MANAGER
             )
 
         for expected in ({"uid": OTHER_UID}, {"resource_version": STALE}):
@@ -248,16 +267,13 @@ async def test_a_patch_never_creates_the_object(open_cluster: OpenCluster) -> No
     async with open_cluster() as it:
         with pytest.raises(NotFound):
             await it.cluster.patch(
-                Lease, "a", it.namespace, changes={"spec": {"holderIdentity": "me"}}, manager=MANAGER
+                Patch(Lease, "a", namespace=it.namespace, changes={"spec": {"holderIdentity": "me"}}),
+                manager=MANAGER,
             )
         with pytest.raises(NotFound):
             await it.cluster.patch(
-                Node,
-                f"{it.namespace}-node",
-                changes=resources("5"),
+                Patch(Node, f"{it.namespace}-node", changes=resources("5"), uid=OTHER_UID, status=True),
                 manager=MANAGER,
-                uid=OTHER_UID,
-                status=True,
             )
 
 
@@ -266,7 +282,8 @@ async def test_without_a_resource_version_whatever_is_current_is_patched(open_cl
         (made,) = await it.create(Lease(metadata=it.metadata("a"), spec=LeaseSpec(holder_identity="me")))
         await it.cluster.replace(replace(made, spec=LeaseSpec(holder_identity="you")), manager=MANAGER)
         put = await it.cluster.patch(
-            Lease, "a", it.namespace, changes={"spec": {"leaseTransitions": 4}}, manager=MANAGER
+            Patch(Lease, "a", namespace=it.namespace, changes={"spec": {"leaseTransitions": 4}}),
+            manager=MANAGER,
         )
         assert (put.spec.holder_identity, put.spec.lease_transitions) == ("you", 4)
 
@@ -278,7 +295,8 @@ async def test_a_patch_that_changes_nothing_keeps_the_version_and_no_watch_hears
         (made,) = await it.create(it.config(requested=1, labels={"a": "b"}))
         changes = {"metadata": {"labels": {"a": "b", "c": None}}, "spec": {"requestedIPCount": 1}}
         same = await it.cluster.patch(
-            NodeNetworkConfig, "node-a", it.namespace, changes=changes, manager="somebody-else"
+            Patch(NodeNetworkConfig, "node-a", namespace=it.namespace, changes=changes),
+            manager="somebody-else",
         )
         assert same == made
         await it.create(it.config("next"))
@@ -292,10 +310,9 @@ async def test_what_a_patch_set_is_its_managers(open_cluster: OpenCluster) -> No
     async with open_cluster() as it:
         await it.create(it.config(requested=1))
         await it.cluster.patch(
-            NodeNetworkConfig,
-            "node-a",
-            it.namespace,
-            changes={"spec": {"requestedIPCount": 7}},
+            Patch(
+                NodeNetworkConfig, "node-a", namespace=it.namespace, changes={"spec": {"requestedIPCount": 7}}
+            ),
             manager="patching",
         )
         with pytest.raises(Conflict, match="patching"):
@@ -320,7 +337,7 @@ async def test_an_outcome_that_is_not_valid_is_refused(
         (made,) = await it.create(it.config())
         with pytest.raises(Invalid):
             await it.cluster.patch(
-                NodeNetworkConfig, "node-a", it.namespace, changes=changes, manager=MANAGER
+                Patch(NodeNetworkConfig, "node-a", namespace=it.namespace, changes=changes), manager=MANAGER
             )
         assert await it.cluster.get(NodeNetworkConfig, "node-a", it.namespace) == made
 
@@ -330,10 +347,10 @@ async def test_what_a_caller_does_to_its_changes_later_does_not_matter(open_clus
         node = await a_node(it)
         name = node.metadata.name
         taints = [{"key": NO_ADDRESSES_TAINT, "effect": "NoSchedule"}]
-        await it.cluster.patch(Node, name, changes={"spec": {"taints": taints}}, manager=MANAGER)
+        await it.cluster.patch(Patch(Node, name, changes={"spec": {"taints": taints}}), manager=MANAGER)
         taints[0]["effect"] = "NoExecute"
         put = await it.cluster.patch(
-            Node, name, changes={"metadata": {"labels": {"c": "z"}}}, manager=MANAGER
+            Patch(Node, name, changes={"metadata": {"labels": {"c": "z"}}}), manager=MANAGER
         )
         assert [each.effect for each in put.spec.taints if each.key == NO_ADDRESSES_TAINT] == ["NoSchedule"]
         await it.cluster.delete(Node, name)

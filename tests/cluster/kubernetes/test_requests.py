@@ -3,8 +3,7 @@ import pytest
 
 from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.requests import ListSelection
-from podtide.cluster.merge_patch import PatchPreconditions
-from podtide.cluster.port import Invalid
+from podtide.cluster.port import DeletePreconditions, Invalid, Patch
 from podtide.resources.base import ObjectMeta, Original
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
 from podtide.resources.node import Node
@@ -90,13 +89,15 @@ def test_a_replace_carries_what_was_read_and_no_struct_names() -> None:
 
 def test_a_patch_says_the_changes_and_on_what_conditions() -> None:
     request = requests.patch(
-        Node.api,
-        "",
-        "a",
-        changes={"status": {"capacity": {"example.com/x": None}}},
+        Patch(
+            Node,
+            "a",
+            changes={"status": {"capacity": {"example.com/x": None}}},
+            uid="u-1",
+            resource_version="17",
+            status=True,
+        ),
         manager="controller",
-        expected=PatchPreconditions(uid="u-1", resource_version="17"),
-        status=True,
     )
     assert (request.method, request.content_type) == ("PATCH", "application/merge-patch+json")
     assert (request.path, request.query) == ("/api/v1/nodes/a/status", {"fieldManager": "controller"})
@@ -113,13 +114,13 @@ def test_changes_that_are_not_json_are_not_sent() -> None:
     endless["spec"] = endless
     for changes in ({"spec": object()}, {"spec": "\ud800"}, endless):
         with pytest.raises(Invalid, match="cannot patch Pod default/web: these changes cannot be written"):
-            requests.patch(
-                Pod.api, "default", "web", changes=changes, manager="x", expected=PatchPreconditions()
-            )
+            requests.patch(Patch(Pod, "web", namespace="default", changes=changes), manager="x")
 
 
 def test_a_delete_names_what_it_expects_and_leaves_what_is_owned_to_the_collector() -> None:
-    body = requests.delete(Pod.api, "default", "web", uid="u-1", resource_version="17").body
+    body = requests.delete(
+        Pod.api, "default", "web", DeletePreconditions(uid="u-1", resource_version="17")
+    ).body
     assert body is not None
     options = msgspec.json.decode(body)
     assert options["preconditions"] == {"uid": "u-1", "resourceVersion": "17"}

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from podtide.cli.output.formats import counted
 from podtide.cluster.listing import get_if_there, list_kept
-from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound
+from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound, Patch
 from podtide.core.errors import FixError, RetryError
 from podtide.core.removal import some_of
 from podtide.resources.installed_kinds import CHART_KINDS
@@ -108,7 +108,7 @@ async def _remove_from(cluster: Cluster, found: NodeTraces) -> None:
         if found.resources:
             gone = dict.fromkeys(found.resources)
             changes = {"status": {"capacity": gone, "allocatable": gone}}
-            await cluster.patch(Node, found.node, changes=changes, manager=MANAGER, status=True)
+            await cluster.patch(Patch(Node, found.node, changes=changes, status=True), manager=MANAGER)
         if found.is_tainted:
             await _untaint(cluster, found.node)
     except NotFound:
@@ -122,11 +122,13 @@ async def _untaint(cluster: Cluster, name: str) -> None:
         left = [taint for taint in node.spec.taints if taint.key != NO_ADDRESSES_TAINT]
         try:
             await cluster.patch(
-                Node,
-                name,
-                changes={"spec": {"taints": msgspec.to_builtins(left)}},
+                Patch(
+                    Node,
+                    name,
+                    changes={"spec": {"taints": msgspec.to_builtins(left)}},
+                    resource_version=node.metadata.resource_version,
+                ),
                 manager=MANAGER,
-                resource_version=node.metadata.resource_version,
             )
         except Conflict:
             if attempt == _ATTEMPTS:

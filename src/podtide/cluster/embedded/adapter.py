@@ -10,17 +10,16 @@ and randomness are parameters: with the same ones, the same calls give the same 
 
 import asyncio
 import builtins
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 from podtide.cluster.embedded.api_server import ApiServer, ApiServerLimits, ObjectSelection
 from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.store import StoreSnapshot
-from podtide.cluster.merge_patch import PatchPreconditions, merge_patch
-from podtide.cluster.port import Page, Selectors, WatchEvent
+from podtide.cluster.port import DeletePreconditions, Page, Patch, Selectors, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
 from podtide.resources.kinds import ALL_KINDS
@@ -97,30 +96,17 @@ class EmbeddedCluster:
         document = _document(item, keep_unknown=False)
         return self.server.apply(type(item), document, manager=manager, force=force).shared(type(item))
 
-    async def patch(  # noqa: PLR0913 - as the port has it
-        self,
-        kind: type[R],
-        name: str,
-        namespace: str = "",
-        *,
-        changes: Mapping[str, Any],
-        manager: str,
-        uid: str = "",
-        resource_version: str = "",
-        status: bool = False,
-    ) -> R:
+    async def patch(self, patch: Patch[R], *, manager: str) -> R:
         await asyncio.sleep(0)
-        expected = PatchPreconditions(uid=uid, resource_version=resource_version)
-        patch = merge_patch(kind.api, changes, expected, status=status)
-        return self.server.patch(kind, name, namespace, patch=patch, manager=manager, status=status).shared(
-            kind
-        )
+        return self.server.patch(patch, manager=manager).shared(patch.kind)
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
     ) -> None:
         await asyncio.sleep(0)
-        self.server.delete(kind, name, namespace, uid=uid, resource_version=resource_version)
+        self.server.delete(
+            kind, name, namespace, DeletePreconditions(uid=uid, resource_version=resource_version)
+        )
 
     def items(self, kind: type[R]) -> builtins.list[R]:
         """All objects of a kind at this very instant."""

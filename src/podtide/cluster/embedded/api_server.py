@@ -25,7 +25,6 @@ from podtide.cluster.embedded.store import Store, StoreSnapshot
 from podtide.cluster.embedded.table import ObjectTable
 from podtide.cluster.embedded.watchers import Watcher
 from podtide.cluster.embedded.writing import (
-    DeletePreconditions,
     applied,
     created,
     describe,
@@ -34,8 +33,17 @@ from podtide.cluster.embedded.writing import (
     replaced,
     status_replaced,
 )
-from podtide.cluster.merge_patch import merge_patched
-from podtide.cluster.port import AlreadyExists, Conflict, Gone, Invalid, NotFound
+from podtide.cluster.merge_patch import merge_patch, merge_patched
+from podtide.cluster.port import (
+    DELETE,
+    AlreadyExists,
+    Conflict,
+    DeletePreconditions,
+    Gone,
+    Invalid,
+    NotFound,
+    Patch,
+)
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import from_document
@@ -192,44 +200,28 @@ class ApiServer:
         before = old.written()
         return self._update(table, old, before, applied(before, document, rules, writer, force=force))
 
-    def patch(  # noqa: PLR0913 - which object, and how it changes
-        self,
-        kind: type[Resource],
-        name: str,
-        namespace: str = "",
-        *,
-        patch: Document,
-        manager: str,
-        status: bool = False,
-    ) -> ObjectVersion:
+    def patch(self, patch: Patch[Any], *, manager: str) -> ObjectVersion:
         """Merge a JSON merge patch into the object, or into its status alone."""
-        table = self._enter(kind, namespace)
-        if status:
+        kind, changes = patch.kind, merge_patch(patch)
+        table = self._enter(kind, patch.namespace)
+        if patch.status:
             _check_status_subresource(kind.api)
-        old = self._existing(table, name, namespace)
+        old = self._existing(table, patch.name, patch.namespace)
         before = old.written()
-        document = _patched(kind, before, patch)
-        if status:
+        document = _patched(kind, before, changes)
+        if patch.status:
             writer = self._writer(kind.api, manager, subresource="status")
             after = status_replaced(before, document, table.rules, writer)
         else:
             after = replaced(before, document, table.rules, self._writer(kind.api, manager))
         return self._update(table, old, before, after)
 
-    def delete(  # noqa: PLR0913 - which object, and Kubernetes' own conditions
-        self,
-        kind: type[Resource],
-        name: str,
-        namespace: str = "",
-        *,
-        uid: str = "",
-        resource_version: str = "",
-        grace_seconds: int | None = None,
+    def delete(
+        self, kind: type[Resource], name: str, namespace: str = "", options: DeletePreconditions = DELETE
     ) -> ObjectVersion | None:
-        """Delete the object (None), or mark it while finalizers keep it; `grace_seconds` is for pods on a node."""
+        """Delete the object (None), or mark it while finalizers keep it."""
         table = self._enter(kind, namespace)
         old = self._existing(table, name, namespace)
-        options = DeletePreconditions(uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
         self.store.delete(table, old, self.clock.wall(), options)
         self.housekeeping.after_write()
         return table.records.get(old.key)

@@ -97,16 +97,11 @@ def after_update(
     return Owned(new, _in_order([*others, writer.entry(_UPDATE, fields)] if fields else others))
 
 
-def after_apply(  # noqa: PLR0913 - the present state, the wish, and how to settle differences
-    entries: list[Entry],
-    old: dict[str, Any],
-    applied: dict[str, Any],
-    shape: FieldShape,
-    writer: Writer,
-    *,
-    force: bool,
+def after_apply(
+    before: Owned, applied: dict[str, Any], shape: FieldShape, writer: Writer, *, force: bool
 ) -> Owned:
-    """The ownership after applying `applied` to `old`; Conflict when another manager owns a field with another value."""
+    """The ownership after applying `applied`; Conflict when another manager owns a field with another value."""
+    old, entries = before.content, before.entries
     own = _own(entries, writer, _APPLY)
     stated = stated_fields(applied, shape)
     kept = copied(stated)

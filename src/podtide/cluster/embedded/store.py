@@ -22,8 +22,8 @@ from podtide.cluster.embedded.persistence import (
 from podtide.cluster.embedded.records import Document, ObjectVersion, Transition, record_of, stamped
 from podtide.cluster.embedded.table import ObjectTable
 from podtide.cluster.embedded.watchers import Watcher
-from podtide.cluster.embedded.writing import DELETE, DeletePreconditions, deleted
-from podtide.cluster.port import NotFound, Unavailable
+from podtide.cluster.embedded.writing import deleted
+from podtide.cluster.port import DELETE, DeletePreconditions, NotFound, Unavailable
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import decode

@@ -25,7 +25,7 @@ from podtide.cluster.embedded.managed_fields import (
 from podtide.cluster.embedded.naming import check_metadata
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.validation import NO_DEMANDS, FieldRules, demands_in
-from podtide.cluster.port import Conflict, Invalid
+from podtide.cluster.port import Conflict, DeletePreconditions, Invalid
 from podtide.resources.base import Api, Resource
 from podtide.resources.crds import crd, rules_of_parts
 from podtide.resources.timestamps import to_time
@@ -63,17 +63,6 @@ class KindRules(Struct, frozen=True):
         """`Pod default/web`."""
         metadata = document["metadata"]
         return describe(self.api, metadata.get("namespace", ""), metadata.get("name", ""))
-
-
-class DeletePreconditions(Struct, frozen=True, kw_only=True):
-    """The preconditions of a delete, and its grace period."""
-
-    uid: str = ""
-    resource_version: str = ""
-    grace_seconds: int | None = None
-
-
-DELETE = DeletePreconditions()
 
 
 @cache
@@ -132,15 +121,15 @@ def first_applied(document: Document, rules: KindRules, writer: Writer, uid: str
         raise Conflict(
             f"{rules.describe(document)} is gone, and the apply was meant for that one: read again"
         )
-    owned = after_apply([], {}, _content(document, rules), rules.shape, writer, force=False)
+    owned = after_apply(Owned({}, []), _content(document, rules), rules.shape, writer, force=False)
     return _born(document, _filled(owned, rules), rules, writer, uid)
 
 
 def applied(old: Document, document: Document, rules: KindRules, writer: Writer, *, force: bool) -> Document:
     """The object with all that `document` states."""
     _check_preconditions(old, rules, document["metadata"])
-    before, wish = _content(old, rules), _content(document, rules)
-    owned = after_apply(_entries(old), before, wish, rules.shape, writer, force=force)
+    before = Owned(_content(old, rules), _entries(old))
+    owned = after_apply(before, _content(document, rules), rules.shape, writer, force=force)
     return _successor(old, _filled(owned, rules), rules)
 
 

@@ -5,10 +5,10 @@ the server would take for something else is refused before it is sent (see `requ
 silent is not trusted (see `watch`).
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from random import Random
-from typing import Any, Self, TypeVar, Unpack
+from typing import Self, TypeVar, Unpack
 
 from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.access import Access
@@ -16,8 +16,17 @@ from podtide.cluster.kubernetes.connection import ApiServerConnection, ApiServer
 from podtide.cluster.kubernetes.credentials import credentials_of
 from podtide.cluster.kubernetes.decoding import LineSplitter, decode_event, decode_item, decode_page
 from podtide.cluster.kubernetes.requests import ApiRequest, ListSelection, version_number
-from podtide.cluster.merge_patch import PatchPreconditions
-from podtide.cluster.port import Conflict, Gone, NotFound, Page, Selectors, Unavailable, WatchEvent
+from podtide.cluster.port import (
+    Conflict,
+    DeletePreconditions,
+    Gone,
+    NotFound,
+    Page,
+    Patch,
+    Selectors,
+    Unavailable,
+    WatchEvent,
+)
 from podtide.resources.base import Resource
 from podtide.resources.codec import InvalidObject, decode
 from podtide.resources.pod import Pod, PodPhase
@@ -108,28 +117,8 @@ class KubernetesCluster:
     async def apply(self, item: R, *, manager: str, force: bool = True) -> R:
         return await self._item(type(item), requests.apply(item, manager, force=force))
 
-    async def patch(  # noqa: PLR0913 - as the port has it
-        self,
-        kind: type[R],
-        name: str,
-        namespace: str = "",
-        *,
-        changes: Mapping[str, Any],
-        manager: str,
-        uid: str = "",
-        resource_version: str = "",
-        status: bool = False,
-    ) -> R:
-        request = requests.patch(
-            kind.api,
-            namespace,
-            name,
-            changes=changes,
-            manager=manager,
-            expected=PatchPreconditions(uid=uid, resource_version=resource_version),
-            status=status,
-        )
-        return await self._item(kind, request)
+    async def patch(self, patch: Patch[R], *, manager: str) -> R:
+        return await self._item(patch.kind, requests.patch(patch, manager))
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""
@@ -139,12 +128,14 @@ class KubernetesCluster:
         A pod that was marked before it had finished is its kubelet's to remove: an API server that is asked again, as
         we ask, changes nothing. What the kubelet asks in the end is what is asked here for a pod that has finished.
         """
-        request = requests.delete(kind.api, namespace, name, uid=uid, resource_version=resource_version)
+        request = requests.delete(
+            kind.api, namespace, name, DeletePreconditions(uid=uid, resource_version=resource_version)
+        )
         answer = await self._connection.ask(request)
         if kind is Pod and (left := _left_to_its_kubelet(answer)):
             with suppress(NotFound, Conflict):  # then it is gone by now
                 await self._connection.ask(
-                    requests.delete(kind.api, namespace, name, uid=left, grace_seconds=0)
+                    requests.delete(kind.api, namespace, name, DeletePreconditions(uid=left, grace_seconds=0))
                 )
 
     async def _item(self, kind: type[R], request: ApiRequest) -> R:

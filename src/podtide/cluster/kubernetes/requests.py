@@ -5,15 +5,14 @@ before it is sent.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
 
-from podtide.cluster.merge_patch import PatchPreconditions, merge_patch
-from podtide.cluster.port import Invalid
+from podtide.cluster.merge_patch import merge_patch
+from podtide.cluster.port import DeletePreconditions, Invalid, Patch
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import to_document
 
@@ -118,48 +117,32 @@ def apply(item: Resource, manager: str, *, force: bool) -> ApiRequest:
     )
 
 
-def patch(  # noqa: PLR0913 - which one, what to change, and on what conditions
-    api: Api,
-    namespace: str,
-    name: str,
-    *,
-    changes: Mapping[str, Any],
-    manager: str,
-    expected: PatchPreconditions,
-    status: bool = False,
-) -> ApiRequest:
+def patch(wanted: Patch[Any], manager: str) -> ApiRequest:
     """Merge changes into an object, or into its status."""
-    doing = _words("patch the status of" if status else "patch", api, namespace, name)
+    place = wanted.kind.api, wanted.namespace, wanted.name
+    doing = _words("patch the status of" if wanted.status else "patch", *place)
     try:
-        body = merge_patch(api, changes, expected, status=status)
+        body = merge_patch(wanted)
     except Invalid as error:
         raise Invalid(f"cannot {doing}: {error}") from error
     return ApiRequest(
         doing=doing,
         method="PATCH",
-        path=_object(api, namespace, name, doing) + ("/status" if status else ""),
+        path=_object(*place, doing) + ("/status" if wanted.status else ""),
         query=_manager(manager, doing),
         body=msgspec.json.encode(body),
         content_type="application/merge-patch+json",
     )
 
 
-def delete(  # noqa: PLR0913 - which one, and on what conditions
-    api: Api,
-    namespace: str,
-    name: str,
-    *,
-    uid: str = "",
-    resource_version: str = "",
-    grace_seconds: int | None = None,
-) -> ApiRequest:
+def delete(api: Api, namespace: str, name: str, wanted: DeletePreconditions) -> ApiRequest:
     """Delete an object."""
-    expected = {"uid": uid, "resourceVersion": resource_version}
+    expected = {"uid": wanted.uid, "resourceVersion": wanted.resource_version}
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
     if preconditions := {field: value for field, value in expected.items() if value}:
         options["preconditions"] = preconditions
-    if grace_seconds is not None:
-        options["gracePeriodSeconds"] = grace_seconds
+    if wanted.grace_seconds is not None:
+        options["gracePeriodSeconds"] = wanted.grace_seconds
     doing = _words("delete", api, namespace, name)
     return ApiRequest(
         doing=doing,

@@ -10,6 +10,7 @@ from aiohttp import web
 from msgspec import Meta, Struct
 
 from podtide.cluster.embedded import ApiServer, ObjectSelection
+from podtide.cluster.port import DeletePreconditions
 from podtide.cluster.served.admission import admit_deletion, refuse_dry_run
 from podtide.cluster.served.answers import json_answer, object_answer
 from podtide.cluster.served.bodies import parsed
@@ -45,14 +46,12 @@ async def delete(target: ApiTarget, request: web.Request) -> web.Response:
     server, kind, name = target.server, target.kind, target.name
     admit_deletion(kind, name)
     last = server.get(kind, name, target.namespace)
-    left = server.delete(
-        kind,
-        name,
-        target.namespace,
+    wanted = DeletePreconditions(
         uid=options.preconditions.uid,
         resource_version=options.preconditions.resource_version,
         grace_seconds=options.grace_period_seconds,
     )
+    left = server.delete(kind, name, target.namespace, wanted)
     if kind is Namespace:
         _empty(server, name)
     if left or kind is Pod:  # of a pod the API server shows the last state, and clients look at it
@@ -65,7 +64,7 @@ def _empty(server: ApiServer, namespace: str) -> None:
     for table in tuple(server.store.tables.values()):
         if table.kind.api.namespaced:
             for record in server.list(table.kind, ObjectSelection(namespace=namespace)).records:
-                server.delete(table.kind, record.name, namespace, grace_seconds=0)
+                server.delete(table.kind, record.name, namespace, DeletePreconditions(grace_seconds=0))
 
 
 def _delete_options(request: web.Request, body: bytes) -> DeleteOptions:

@@ -7,7 +7,7 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import NotFound, Patch
 from podtide.resources.metadata_keys import IPV4_RESOURCE
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod
@@ -179,5 +179,5 @@ async def _patch(
     scene: FaultScene, machine: Machine, changes: dict[str, object], *, status: bool = False
 ) -> None:
     await scene.world.cluster.patch(
-        Node, machine.name, changes=changes, manager=MANAGER, uid=machine.uid, status=status
+        Patch(Node, machine.name, changes=changes, uid=machine.uid, status=status), manager=MANAGER
     )

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from podtide.cluster.port import DeletePreconditions
 from podtide.resources.pod import Pod, PodPhase
 from podtide.simulation.faults.mishap import Mishap
 from podtide.simulation.faults.scene import FaultScene
@@ -34,7 +35,7 @@ class PodForceDeleted(Mishap):
         pod = await _any(scene, chance)
         if pod is None:
             return ""
-        scene.cluster.server.delete(Pod, pod.metadata.name, NAMESPACE, grace_seconds=0)
+        scene.cluster.server.delete(Pod, pod.metadata.name, NAMESPACE, DeletePreconditions(grace_seconds=0))
         return str(pod.key)
 
 
@@ -51,7 +52,7 @@ class PodReplaced(Mishap):
             return ""
         name, workload = pod.metadata.name, scene.world.workload
         node = pod.spec.node_name if workload.policy is None else only_node(pod)
-        scene.cluster.server.delete(Pod, name, NAMESPACE, grace_seconds=0)
+        scene.cluster.server.delete(Pod, name, NAMESPACE, DeletePreconditions(grace_seconds=0))
         await workload.create_pod(name, node)
         return str(pod.key)
 

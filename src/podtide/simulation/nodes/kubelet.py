@@ -20,7 +20,7 @@ from random import Random
 from msgspec import Struct, structs
 
 from podtide.cluster.informer import Informer, Scope
-from podtide.cluster.port import Cluster, Conflict, NotFound
+from podtide.cluster.port import Cluster, Conflict, NotFound, Patch
 from podtide.core.errors import RetryError
 from podtide.resources.pod import Pod, PodIP, PodPhase, PodStatus
 from podtide.runtime.clock import Clock
@@ -324,13 +324,15 @@ class Kubelet:
         pod = charge.last_seen
         place, status = pod.metadata, {"phase": str(PodPhase.FAILED), "reason": charge.refusal}
         answer = await self._cluster.patch(
-            Pod,
-            place.name,
-            place.namespace,
-            changes={"status": status},
+            Patch(
+                Pod,
+                place.name,
+                namespace=place.namespace,
+                changes={"status": status},
+                uid=place.uid,
+                status=True,
+            ),
             manager=MANAGER,
-            uid=place.uid,
-            status=True,
         )
         if charge.last_seen is pod and not charge.gone:
             charge.hear(answer)

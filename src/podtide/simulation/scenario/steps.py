@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 
 from msgspec import Meta, structs
 
-from podtide.cluster.port import NotFound
+from podtide.cluster.port import DeletePreconditions, NotFound
 from podtide.core.errors import InvalidInput
 from podtide.resources.base import ObjectMeta
 from podtide.resources.cluster_subnet import ClusterSubnet, ClusterSubnetSpec, ScalerOverride
@@ -87,7 +87,7 @@ async def recreate_pods(stage: ScenarioStage, pods: PodsByNode) -> None:
     """So many pods are deleted by force and created again under their names at once, as a StatefulSet's."""
     for there, node, count in _by_node(stage, pods):
         for name in there.pods[node][-count:]:
-            there.cluster.server.delete(Pod, name, NAMESPACE, grace_seconds=0)
+            there.cluster.server.delete(Pod, name, NAMESPACE, DeletePreconditions(grace_seconds=0))
             await there.cluster.create(new_pod(name, node), manager=MANAGER)
 
 

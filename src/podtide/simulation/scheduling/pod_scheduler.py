@@ -13,7 +13,7 @@ from typing import NoReturn
 from msgspec import structs
 
 from podtide.cluster.informer import Informer
-from podtide.cluster.port import Cluster, NotFound
+from podtide.cluster.port import Cluster, NotFound, Patch
 from podtide.core.errors import RetryError
 from podtide.resources.node import Node
 from podtide.resources.pod import Pod
@@ -129,13 +129,15 @@ class PodScheduler:
         place = pod.metadata
         try:
             await self._cluster.patch(
-                Pod,
-                place.name,
-                place.namespace,
-                changes={"spec": {"nodeName": assumed.spec.node_name}},
+                Patch(
+                    Pod,
+                    place.name,
+                    namespace=place.namespace,
+                    changes={"spec": {"nodeName": assumed.spec.node_name}},
+                    uid=place.uid,
+                    resource_version=place.resource_version,
+                ),
                 manager=MANAGER,
-                uid=place.uid,
-                resource_version=place.resource_version,
             )
         except (
             NotFound,
