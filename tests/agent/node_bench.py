@@ -16,7 +16,7 @@ from podtide.agent.bridge.port import Bridge
 from podtide.agent.pool.cns_state import CnsStateFile
 from podtide.agent.pool.pods import CONFIG_HASH_ANNOTATION
 from podtide.agent.port import PodAddress
-from podtide.agent.program import NodeAgent
+from podtide.agent.program import AgentOptions, NodeAgent
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
@@ -133,9 +133,13 @@ class Bench:
                 log=log,
                 settings=self.settings,
             ),
-            policy=self.policy,
-            bridge=self.bridge,
-            cns_state=CnsStateFile(self.cns_state_file, log=log) if self.cns_state_file is not None else None,
+            options=AgentOptions(
+                policy=self.policy,
+                bridge=self.bridge,
+                cns_state=CnsStateFile(self.cns_state_file, log=log)
+                if self.cns_state_file is not None
+                else None,
+            ),
         )
         return self.agent
 

@@ -34,8 +34,8 @@ def made_with(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The namespaces that programs were put together with."""
     namespaces: list[str] = []
 
-    def note_agents(*_: Any, networks_namespace: str, **__: Any) -> None:
-        namespaces.append(networks_namespace)
+    def note_agents(*_: Any, options: Any, **__: Any) -> None:
+        namespaces.append(options.networks_namespace)
         raise Enough
 
     def note_controllers(_cluster: object, _allocator: object, options: Any, **_: Any) -> None:

@@ -13,6 +13,8 @@ Each loop reads the current state and takes one step towards the wanted one; non
 import asyncio
 from typing import NoReturn, TypeVar
 
+from msgspec import Struct
+
 from podtide.agent.api.address_service import AddressService
 from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.bridge.gateways import BridgeGateways, NodeAddresses
@@ -27,6 +29,7 @@ from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import Addresses
 from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import config_key, subnets_of
+from podtide.agent.request.node_inputs import NodeInputs
 from podtide.agent.request.pod_requests import PodRequests
 from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.requester import Requester
@@ -38,7 +41,6 @@ from podtide.cluster.field_selector import field_is
 from podtide.cluster.informer import Informer, Scope
 from podtide.cluster.port import Cluster
 from podtide.core.pool.adoption import RecordedEndpoint
-from podtide.core.pool.pacing import Pace
 from podtide.core.pool.pool import Pool
 from podtide.resources.base import Resource
 from podtide.resources.metadata_keys import BEFORE_ANNOTATION, SYSTEM_NAMESPACE
@@ -49,41 +51,45 @@ from podtide.runtime.runtime import Runtime
 
 R = TypeVar("R", bound=Resource)
 
-_EXACT = ExactPolicy()
+
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """What differs between the agents of clusters."""
+
+    policy: RequestPolicy = ExactPolicy()
+    networks_namespace: str = SYSTEM_NAMESPACE
+    bridge: Bridge | None = None
+    """The bridge of the node's primary network, where it has one that the agent looks after."""
+    cns_state: CnsStateFile | None = None
+    """Read on a node that was handed over and whose agent has no records."""
+    journal_slack_bytes: int | None = None
+    """By how much the journal grows before it is rewritten; None for the default."""
+
+
+_DEFAULT_OPTIONS = AgentOptions()
 
 
 class NodeAgent:
     """The agent of one node. The constructor locks its disk and replays its journal; `run` connects it to the cluster."""
 
-    def __init__(  # noqa: PLR0913 - whose agent, on what, by which rules, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node_name: str,
         disk: Disk,
         *,
         runtime: Runtime,
-        policy: RequestPolicy = _EXACT,
-        networks_namespace: str = SYSTEM_NAMESPACE,
-        bridge: Bridge | None = None,
-        cns_state: CnsStateFile | None = None,
-        journal_slack_bytes: int | None = None,
+        options: AgentOptions = _DEFAULT_OPTIONS,
     ) -> None:
-        """`bridge` is the bridge of the node's primary network, where it has one that the agent looks after.
-
-        `cns_state` is read on a node that was handed over and whose agent has no records.
-
-        `journal_slack_bytes` is by how much the journal grows before it is rewritten; None for the default.
-        """
         self._cluster = cluster
         self._runtime = runtime = runtime.bind(node=node_name)
         self._log = runtime.log
         self._journaled = JournaledPool.open(
             disk, cooldown_seconds=runtime.settings.cooldown_seconds, clock=runtime.clock, log=runtime.log
         )
-        if journal_slack_bytes is not None:
-            self._journaled.shorten_after(journal_slack_bytes)
+        if options.journal_slack_bytes is not None:
+            self._journaled.shorten_after(options.journal_slack_bytes)
         self.networks = SecondaryNetworks(
-            cluster, node_name, namespace=networks_namespace, disk=disk, runtime=runtime
+            cluster, node_name, namespace=options.networks_namespace, disk=disk, runtime=runtime
         )
         """The networks with ranges of their own."""
         self._pods = Informer(
@@ -92,19 +98,22 @@ class NodeAgent:
         key = config_key(node_name)
         config_scope = Scope(namespace=key.namespace, fields=field_is("metadata.name", key.name))
         self._configs = Informer(cluster, NodeNetworkConfig, config_scope, runtime=runtime)
-        self._follower = ConfigFollower(
-            cluster, node_name, self._configs, self._journaled, changed=self._config_changed, runtime=runtime
-        )
+        self._follower = ConfigFollower(cluster, node_name, self._configs, self._journaled, runtime)
+        self._follower.on_look.append(self._config_changed)
         self._subnets = NodeSubnets(self._view, clock=runtime.clock)
         self._readiness = Readiness(
-            node_name,
             self._pods,
-            self._configs,
             self._follower,
             self._subnets,
             contact_timeout_seconds=runtime.settings.contact_timeout_seconds,
         )
-        self._cns_state = cns_state
+        inputs = NodeInputs(
+            journaled=self._journaled,
+            follower=self._follower,
+            subnets=self._subnets,
+            readiness=self._readiness,
+        )
+        self._cns_state = options.cns_state
         self._recovery = Recovery(
             self._journaled,
             self._pods,
@@ -112,59 +121,23 @@ class NodeAgent:
             clock=runtime.clock,
             log=runtime.log,
         )
-        targets = TargetCalculator(self._follower, self._journaled, self._subnets, policy)
+        targets = TargetCalculator(inputs, options.policy)
         self._pod_requests = PodRequests()
-        self.requester = Requester(
-            cluster,
-            self._follower,
-            self._journaled,
-            self._readiness,
-            targets,
-            pod_requests=self._pod_requests,
-            patience=Pace(
-                runtime.settings.gather_seconds,
-                runtime.settings.gather_at_most_seconds,
-                runtime.settings.shrink_delay_seconds,
-            ),
-            runtime=runtime,
-        )
-        self._leaks = LeakCollector(
-            cluster,
-            node_name,
-            self._journaled,
-            grace_seconds=runtime.settings.leak_grace_seconds,
-            runtime=runtime,
-        )
+        self.requester = Requester(cluster, inputs, targets, self._pod_requests, runtime)
+        self._leaks = LeakCollector(cluster, node_name, self._journaled, runtime)
         state_reader = NodeStateReader(
-            readiness=self._readiness,
-            follower=self._follower,
-            subnets=self._subnets,
-            journaled=self._journaled,
-            targets=targets,
-            requester=self.requester,
-            leaks=self._leaks,
+            inputs=inputs, targets=targets, requester=self.requester, leaks=self._leaks
         )
         self._gateways = (
-            BridgeGateways(bridge, self._addresses_held, runtime=runtime) if bridge is not None else None
+            BridgeGateways(options.bridge, self._addresses_held, runtime=runtime)
+            if options.bridge is not None
+            else None
         )
         self._service = AddressService(
-            self._journaled,
-            self._follower,
-            self._readiness,
-            self._recovery,
-            state_reader,
-            subnets=self._subnets,
-            gateways=self._gateways,
-            add_wait_seconds=runtime.settings.add_wait_seconds,
-            clock=runtime.clock,
+            inputs, self._recovery, state_reader, gateways=self._gateways, runtime=runtime
         )
         self.manual_releases = ManualReleases(
-            cluster,
-            node_name,
-            self._journaled,
-            delete=self._service.delete,
-            grace_seconds=runtime.settings.leak_grace_seconds,
-            runtime=runtime,
+            cluster, node_name, self._journaled, self._service.delete, runtime
         )
         """What people ask to be freed."""
         self._pods.add_handler(self._pod_changed)

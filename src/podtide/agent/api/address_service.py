@@ -11,7 +11,6 @@ from functools import partial
 from podtide.agent.api.node_snapshot import NodeStateReader
 from podtide.agent.api.waiting_adds import QueuePlace, WaitingAdds
 from podtide.agent.bridge.gateways import BridgeGateways
-from podtide.agent.pool.journaled_pool import JournaledPool
 from podtide.agent.pool.recovery import Recovery
 from podtide.agent.port import (
     NoAddress,
@@ -25,43 +24,38 @@ from podtide.agent.port import (
 )
 from podtide.agent.recent_deletes import RecentDeletes
 from podtide.agent.request.address_space import AddressSpace, space_of
-from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import NodeNetwork, complaints
-from podtide.agent.request.readiness import Readiness
-from podtide.agent.request.subnets import NodeSubnets
+from podtide.agent.request.node_inputs import NodeInputs
 from podtide.core.pool.adoption import is_stand_in
 from podtide.core.pool.demand import reference_of
 from podtide.core.pool.pool import Address, Owner
 from podtide.core.pool.states import State
-from podtide.runtime.clock import Clock
 from podtide.runtime.durations import format_duration
+from podtide.runtime.runtime import Runtime
 
 
 class AddressService:
     """The addresses of a node with a pool."""
 
-    def __init__(  # noqa: PLR0913 - the parts that a call may touch, and what it runs in
+    def __init__(
         self,
-        journaled: JournaledPool,
-        follower: ConfigFollower,
-        readiness: Readiness,
+        inputs: NodeInputs,
         recovery: Recovery,
         state_reader: NodeStateReader,
         *,
-        subnets: NodeSubnets,
         gateways: BridgeGateways | None = None,
-        add_wait_seconds: float,
-        clock: Clock,
+        runtime: Runtime,
     ) -> None:
+        journaled = inputs.journaled
         self._journaled = journaled
-        self._follower = follower
-        self._readiness = readiness
+        self._follower = inputs.follower
+        self._readiness = inputs.readiness
         self._recovery = recovery
         self._state_reader = state_reader
-        self._subnets = subnets
+        self._subnets = inputs.subnets
         self._gateways = gateways
-        self._add_wait_seconds = add_wait_seconds
-        self._clock = clock
+        self._add_wait_seconds = runtime.settings.add_wait_seconds
+        self._clock = runtime.clock
         self._deletes = RecentDeletes()
         self._waiting = WaitingAdds(journaled)
         journaled.on_supply.append(self.serve)

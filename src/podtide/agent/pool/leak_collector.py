@@ -22,16 +22,14 @@ from podtide.runtime.wakeup import Wakeup
 
 
 class LeakCollector:
-    """Frees the addresses of sandboxes that were suspects for `grace_seconds`, if the cluster confirms the suspicion."""
+    """Frees the addresses of sandboxes that were suspects for `leak_grace_seconds`, if the cluster confirms the suspicion."""
 
-    def __init__(
-        self, cluster: Cluster, node: str, journaled: JournaledPool, *, grace_seconds: float, runtime: Runtime
-    ) -> None:
+    def __init__(self, cluster: Cluster, node: str, journaled: JournaledPool, runtime: Runtime) -> None:
         self.collected = 0
         self._cluster = cluster
         self._node = node
         self._journaled = journaled
-        self._grace_seconds = grace_seconds
+        self._grace_seconds = runtime.settings.leak_grace_seconds
         self._clock = runtime.clock
         self._failures = FailureStreak(Backoff(), runtime.clock, runtime.randomness)
         self._log = runtime.log

@@ -59,21 +59,20 @@ class ManualReleaseAnswer(Struct, frozen=True, kw_only=True):
 class ManualReleases:
     """Carries out such requests on one node."""
 
-    def __init__(  # noqa: PLR0913 - whose addresses, how they are freed, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node: str,
         journaled: JournaledPool,
-        *,
         delete: Callable[[Owner], tuple[PodAddress, ...]],
-        grace_seconds: float,
         runtime: Runtime,
     ) -> None:
+        """`delete` frees what a sandbox has."""
         self._cluster = cluster
         self._node = node
         self._journaled = journaled
         self._delete = delete
-        self._grace_seconds = grace_seconds
+        self._grace_seconds = runtime.settings.leak_grace_seconds
         self._clock = runtime.clock
         self._log = runtime.log
 

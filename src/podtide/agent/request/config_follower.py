@@ -15,11 +15,11 @@ belong to other nodes. So before an object is used, the Node is read once, and i
 While there is no object to use, nothing new is assigned, and pods keep their addresses.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from podtide.agent.pool.journal import Identity
-from podtide.agent.pool.journaled_pool import JournaledPool
+from podtide.agent.pool.journaled_pool import JournaledPool, Listener
 from podtide.agent.request.node_config import NodeNetwork, config_key, is_settled, networks_of, refusal_of
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.informer import Informer
@@ -39,18 +39,18 @@ from podtide.runtime.wakeup import Wakeup
 
 
 class ConfigFollower:
-    """Follows the node's NodeNetworkConfig. `changed` is called after every evaluation of it."""
+    """Follows the node's NodeNetworkConfig."""
 
-    def __init__(  # noqa: PLR0913 - source, target, callback, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
         node: str,
         informer: Informer[NodeNetworkConfig],
         journaled: JournaledPool,
-        *,
-        changed: Callable[[], None],
         runtime: Runtime,
     ) -> None:
+        self.on_look: list[Listener] = []
+        """Called after every evaluation of the object."""
         self.refusal = f"NodeNetworkConfig {config_key(node)} has not been read yet"
         """Why no object can be used now, in words; "" when one can."""
         self.config: NodeNetworkConfig | None = None
@@ -58,10 +58,9 @@ class ConfigFollower:
         self.networks: dict[str, NodeNetwork] = {}
         """Its network containers, by id."""
         self._cluster = cluster
-        self._node = node
+        self.node = node
         self._informer = informer
         self._journaled = journaled
-        self._changed = changed
         self._clock = runtime.clock
         self._failures = FailureStreak(Backoff(), runtime.clock, runtime.randomness)
         self._log = runtime.log
@@ -77,6 +76,10 @@ class ConfigFollower:
         """How many watches of the object were started."""
         return self._informer.watches
 
+    def silent_seconds(self) -> float:
+        """How long ago the API server was last heard of."""
+        return self._informer.silent_seconds()
+
     async def run(self) -> NoReturn:
         """Apply the object whenever it changes, until cancelled."""
         await self._informer.synced.wait()
@@ -88,7 +91,8 @@ class ConfigFollower:
             except (RetryError, ClusterError) as error:
                 self._refuse(str(error), is_usual=isinstance(error, _NotYet))
                 retry_at = self._clock.monotonic() + self._failures.delay_seconds(error)
-            self._changed()
+            for tell in self.on_look:
+                tell()
             await self._wakeup.wait(retry_at)
 
     def _on_event(self, _old: NodeNetworkConfig | None, new: NodeNetworkConfig | None) -> None:
@@ -98,10 +102,10 @@ class ConfigFollower:
         self._wakeup.wake()
 
     async def _follow(self) -> None:
-        config = self._informer.get(config_key(self._node))
+        config = self._informer.get(config_key(self.node))
         self._was_deleted |= _is_gone(config)
         self._record_deletion()
-        refusal = refusal_of(config, self._node)
+        refusal = refusal_of(config, self.node)
         if config is not None and not refusal:
             identity = identity_in(config)
             if identity != self._confirmed:
@@ -114,7 +118,7 @@ class ConfigFollower:
             if is_in_doubt and not is_confirmed(config, self._journaled.doubt):
                 await self._ask_whether_present(config)
                 self._refuse(
-                    f"NodeNetworkConfig {config_key(self._node)} was gone and is back, as after a restore of etcd: "
+                    f"NodeNetworkConfig {config_key(self.node)} was gone and is back, as after a restore of etcd: "
                     "waiting for the request controller to confirm which of its addresses are this node's; check that it runs"
                 )
                 return
@@ -155,7 +159,7 @@ class ConfigFollower:
 
     def _is_current(self, config: NodeNetworkConfig) -> bool:
         """Whether the cache still has this version. Compared by version, because a new list brings an equal copy."""
-        now = self._informer.get(config_key(self._node))
+        now = self._informer.get(config_key(self.node))
         return now is not None and now.metadata.resource_version == config.metadata.resource_version
 
     def _refuse(self, why: str, *, is_usual: bool = False) -> None:
@@ -167,7 +171,7 @@ class ConfigFollower:
     async def _confirm(self, identity: Identity) -> None:
         """Raise _OfAnotherNode unless the object belongs to the present Node."""
         try:
-            present = (await self._cluster.get(Node, self._node)).metadata.uid
+            present = (await self._cluster.get(Node, self.node)).metadata.uid
         except NotFound:
             present = "none"
         if present != identity.node_uid:
@@ -176,17 +180,17 @@ class ConfigFollower:
                 self._was_deleted = True
                 self._record_deletion()
             raise _OfAnotherNode(
-                f"NodeNetworkConfig {config_key(self._node)} is that of a Node with uid {identity.node_uid}, and the "
+                f"NodeNetworkConfig {config_key(self.node)} is that of a Node with uid {identity.node_uid}, and the "
                 f"present one's is {present}: the request controller will replace it; check that it runs"
             )
         self._confirmed = identity
 
     async def _require_newest(self, config: NodeNetworkConfig) -> None:
         """Raise _Outdated unless the cache has the newest version: a stale one may lack addresses that pods have."""
-        newest = await self._cluster.get(NodeNetworkConfig, self._node, config.metadata.namespace)
+        newest = await self._cluster.get(NodeNetworkConfig, self.node, config.metadata.namespace)
         if newest.metadata.resource_version == config.metadata.resource_version:
             return
-        is_known = f"NodeNetworkConfig {config_key(self._node)} is stale in the cache"
+        is_known = f"NodeNetworkConfig {config_key(self.node)} is stale in the cache"
         if not any(each.ip_assignments for each in newest.status.network_containers):
             raise _NotYet(
                 f"{is_known}, and this node has no addresses yet: waiting for the watch to catch up"

@@ -11,18 +11,15 @@ from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import config_key
 from podtide.agent.request.subnets import NodeSubnets
 from podtide.cluster.informer import Informer
-from podtide.resources.node_network_config import NodeNetworkConfig
 from podtide.resources.pod import Pod
 
 
 class Readiness:
     """Tells whether the agent has synced its pods, its NodeNetworkConfig and its subnet."""
 
-    def __init__(  # noqa: PLR0913 - everything that has to be synced, and the contact timeout
+    def __init__(
         self,
-        node: str,
         pods: Informer[Pod],
-        configs: Informer[NodeNetworkConfig],
         follower: ConfigFollower,
         subnets: NodeSubnets,
         *,
@@ -30,9 +27,7 @@ class Readiness:
     ) -> None:
         self.synced = asyncio.Event()
         """Set once everything has been synced."""
-        self._node = node
         self._pods = pods
-        self._configs = configs
         self._follower = follower
         self._subnets = subnets
         self._contact_timeout_seconds = contact_timeout_seconds
@@ -50,7 +45,7 @@ class Readiness:
         if self._follower.refusal:
             return self._follower.refusal
         if not self._follower.networks:
-            return f"NodeNetworkConfig {config_key(self._node)} has no network container yet"
+            return f"NodeNetworkConfig {config_key(self._follower.node)} has no network container yet"
         if not self._subnets.are_known:
             return f"the parameters of subnet {self._subnets.names} have not been read yet"
         return ""
@@ -63,7 +58,7 @@ class Readiness:
     @property
     def is_in_contact(self) -> bool:
         """Whether the watch is recent enough to have shown the removal of this node."""
-        return self._configs.silent_seconds() < self._contact_timeout_seconds
+        return self._follower.silent_seconds() < self._contact_timeout_seconds
 
     def look(self) -> None:
         """Set `synced` if nothing is missing any more."""

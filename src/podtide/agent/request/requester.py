@@ -21,11 +21,9 @@ gathering time, which still counts from the first of them.
 from collections.abc import Mapping
 from typing import NoReturn
 
-from podtide.agent.pool.journaled_pool import JournaledPool
-from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import is_owed
+from podtide.agent.request.node_inputs import NodeInputs
 from podtide.agent.request.pod_requests import PodRequests
-from podtide.agent.request.readiness import Readiness
 from podtide.agent.request.statement import StatementSchedule
 from podtide.agent.request.target import RequestTarget, TargetCalculator
 from podtide.cluster.backoff import Backoff, FailureStreak
@@ -62,16 +60,12 @@ _LOOKS_PER_GATHERING = 10
 class Requester:
     """The only writer of the node's request and statement. It writes nothing before the agent has synced."""
 
-    def __init__(  # noqa: PLR0913 - its inputs, its pace, and what it runs in
+    def __init__(
         self,
         cluster: Cluster,
-        follower: ConfigFollower,
-        journaled: JournaledPool,
-        readiness: Readiness,
+        inputs: NodeInputs,
         targets: TargetCalculator,
-        *,
-        pod_requests: PodRequests,
-        patience: Pace,
+        pods: PodRequests,
         runtime: Runtime,
     ) -> None:
         self.writes = 0
@@ -82,12 +76,16 @@ class Requester:
         self.target: RequestTarget | None = None
         """The last target that was computed."""
         self._cluster = cluster
-        self._follower = follower
-        self._journaled = journaled
+        self._follower = inputs.follower
+        self._journaled = inputs.journaled
         self._targets = targets
-        self._pod_requests = pod_requests
-        self._readiness = readiness
-        self._patience = patience
+        self._pod_requests = pods
+        self._readiness = inputs.readiness
+        self._patience = patience = Pace(
+            runtime.settings.gather_seconds,
+            runtime.settings.gather_at_most_seconds,
+            runtime.settings.shrink_delay_seconds,
+        )
         self._clock = runtime.clock
         self._statements = StatementSchedule(clock=runtime.clock, randomness=runtime.randomness)
         self._failures = FailureStreak(_RETRIES, runtime.clock, runtime.randomness)
@@ -100,7 +98,7 @@ class Requester:
         self._untidy_since: float | None = None
         self._retry_at = 0.0
         self._complaint = ""
-        journaled.on_change.append(self.look)
+        inputs.journaled.on_change.append(self.look)
 
     def look(self) -> None:
         """Reconcile soon, because something changed that the request may depend on."""

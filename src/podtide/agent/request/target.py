@@ -6,12 +6,10 @@ families the one that needs more decides: a pod needs an address of each.
 
 from msgspec import Struct
 
-from podtide.agent.pool.journaled_pool import JournaledPool
-from podtide.agent.request.config_follower import ConfigFollower
 from podtide.agent.request.node_config import NodeNetwork, node_scaler_of
+from podtide.agent.request.node_inputs import NodeInputs
 from podtide.agent.request.sizing_policy import Decided, PoolSituation, RequestPolicy
 from podtide.agent.request.subnet_view import ParametersInForce
-from podtide.agent.request.subnets import NodeSubnets
 from podtide.core.ranges import IPNetwork
 from podtide.core.subnet.scaler import Scaler
 from podtide.core.subnet.scaling import share_of
@@ -41,12 +39,10 @@ class RequestTarget(Struct, frozen=True, kw_only=True):
 class TargetCalculator:
     """Computes targets from the current state."""
 
-    def __init__(
-        self, follower: ConfigFollower, journaled: JournaledPool, subnets: NodeSubnets, policy: RequestPolicy
-    ) -> None:
-        self._follower = follower
-        self._journaled = journaled
-        self._subnets = subnets
+    def __init__(self, inputs: NodeInputs, policy: RequestPolicy) -> None:
+        self._follower = inputs.follower
+        self._journaled = inputs.journaled
+        self._subnets = inputs.subnets
         self._policy = policy
 
     def scaler(self, config: NodeNetworkConfig) -> Scaler:

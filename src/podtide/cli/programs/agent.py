@@ -17,7 +17,7 @@ from podtide.agent.bridge.port import Bridge
 from podtide.agent.cni_installation import Installation, keep_installed
 from podtide.agent.pool.cns_state import CnsStateFile
 from podtide.agent.port import NotReady
-from podtide.agent.program import NodeAgent
+from podtide.agent.program import AgentOptions, NodeAgent
 from podtide.agent.secondary_program import SecondaryAgent
 from podtide.cli.connections.cluster import ClusterConnection, cluster_options, networks_namespace_option
 from podtide.cli.options.cni_installation import installation_options
@@ -221,9 +221,11 @@ def _make_node(
         plan.node_name,
         disk,
         runtime=runtime,
-        networks_namespace=plan.networks_namespace,
-        bridge=_bridge_of(plan.installation),
-        cns_state=CnsStateFile(plan.cns_state_file, log=log) if plan.cns_state_file is not None else None,
+        options=AgentOptions(
+            networks_namespace=plan.networks_namespace,
+            bridge=_bridge_of(plan.installation),
+            cns_state=CnsStateFile(plan.cns_state_file, log=log) if plan.cns_state_file is not None else None,
+        ),
     )
 
 

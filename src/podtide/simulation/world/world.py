@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct, structs
 
-from podtide.agent.program import NodeAgent
+from podtide.agent.program import AgentOptions, NodeAgent
 from podtide.agent.request.sizing_policy import ExactPolicy, RequestPolicy
 from podtide.allocator.port import Allocator
 from podtide.allocator.store import DatabaseAllocator
@@ -304,8 +304,7 @@ class World:
                 log=self.log.bind(program=machine.agent_program),
                 settings=machine.settings,
             ),
-            policy=machine.policy,
-            journal_slack_bytes=_JOURNAL_SLACK_BYTES,
+            options=AgentOptions(policy=machine.policy, journal_slack_bytes=_JOURNAL_SLACK_BYTES),
         )
         machine.agent = agent
         agent.pool.on_move.append(partial(self._note_move, machine.full_name))
