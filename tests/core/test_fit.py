@@ -21,7 +21,7 @@ from podtide.core.plan.fit import (
     known_demand,
 )
 from podtide.core.plan.node_loads import NodeLoads
-from podtide.core.plan.settled_batch import settle
+from podtide.core.plan.settled_batch import PlannedSubnet, settle
 from podtide.core.subnet.batch import BatchInForce, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.demand_by_batch import ContainerDemand
@@ -132,7 +132,8 @@ def test_the_verdict_holds_for_every_way_to_spread_the_pods(
     bounds = BatchBounds(batch)
     question = FitQuestion(demand=exactly(Counter(nodes)), capacity=capacity, pods=pods, bounds=bounds)
     fits = decide_fit(question).verdict is FitVerdict.FITS
-    owed = {settle(each, bounds, capacity=capacity, max_ips=250).owed for each in spreads(nodes, pods)}
+    subnet = PlannedSubnet(bounds=bounds, capacity=capacity, max_ips=250)
+    owed = {settle(each, subnet).owed for each in spreads(nodes, pods)}
     assert all(each == 0 for each in owed) if fits else all(owed)
 
 

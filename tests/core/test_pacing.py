@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podtide.core.pool.pacing import Pace, PacingDecision, Waiting, pace
+from podtide.core.pool.pacing import Pace, PacingDecision, Waiting, WantedTarget, pace
 
 PATIENCE = Pace()
 NOTHING = PacingDecision(write=False, look_at=None, waiting=None)
@@ -16,7 +16,7 @@ def paced(
     demand: int = 8,
     exhausted: bool = False,
 ) -> PacingDecision:
-    return pace(waiting, target, requested, now, PATIENCE, demand=demand, changed_at=now, exhausted=exhausted)
+    return pace(waiting, WantedTarget(target, requested, demand, now, exhausted), now, PATIENCE)
 
 
 def test_what_agrees_is_left_alone() -> None:
@@ -31,9 +31,9 @@ def test_growth_is_written_after_the_moment_of_gathering() -> None:
 
 
 def test_what_is_looked_at_late_is_gathered_from_when_it_changed() -> None:
-    first = pace(None, 32, 16, 10.02, PATIENCE, demand=8, changed_at=10.0)
+    first = pace(None, WantedTarget(32, 16, 8, 10.0), 10.02, PATIENCE)
     assert (first.write, first.look_at) == (False, 10.1)
-    second = pace(first.waiting, 48, 16, 10.08, PATIENCE, demand=30, changed_at=10.05)
+    second = pace(first.waiting, WantedTarget(48, 16, 30, 10.05), 10.08, PATIENCE)
     assert (second.write, second.look_at) == (False, 10.05 + PATIENCE.gather_seconds)
 
 

@@ -29,7 +29,7 @@ from podtide.agent.request.target import RequestTarget, TargetCalculator
 from podtide.cluster.backoff import Backoff, FailureStreak
 from podtide.cluster.port import Cluster, ClusterError
 from podtide.core.errors import RetryError
-from podtide.core.pool.pacing import Pace, Waiting, pace
+from podtide.core.pool.pacing import Pace, Waiting, WantedTarget, pace
 from podtide.core.ranges import contains
 from podtide.core.subnet.grants import primary_name
 from podtide.core.subnet.scaling import to_release
@@ -131,16 +131,9 @@ class Requester:
         target = self.target = self._targets.target(config, statement_in(told, requested))
         self.decisions += 1
         self._statements.see(demand, now, target.said)
-        verdict = pace(
-            self._changing,
-            target.request,
-            requested,
-            now,
-            self._patience,
-            demand=demand,
-            changed_at=min(self._wakeup.woken_at, now),
-            exhausted=target.is_urgent,
-        )
+        changed_at = min(self._wakeup.woken_at, now)
+        wanted = WantedTarget(target.request, requested, demand, changed_at, target.is_urgent)
+        verdict = pace(self._changing, wanted, now, self._patience)
         if verdict.write:
             return await self._try_to_write(config, target, target.request, keep=target.request)
         self._changing = verdict.waiting

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from podtide.core.errors import InvalidPlan
 from podtide.core.plan.node_loads import NodeLoads, level, pack, pods_of
-from podtide.core.plan.settled_batch import SettledBatch, settle
+from podtide.core.plan.settled_batch import PlannedSubnet, SettledBatch, settle
 from podtide.core.subnet.batch import STARVED, BatchDelays, BatchInForce, SubnetReading
 from podtide.core.subnet.batch_bounds import BatchBounds
 from podtide.core.subnet.demand_by_batch import SubnetDemand
@@ -176,14 +176,14 @@ def _places(loads: NodeLoads, question: FitQuestion) -> int:
 
 
 def _settle(loads: NodeLoads, question: FitQuestion, standing: BatchInForce | None) -> SettledBatch:
-    return settle(
-        loads,
-        question.bounds,
+    demand = question.demand
+    subnet = PlannedSubnet(
+        bounds=question.bounds,
         capacity=question.capacity,
-        max_ips=question.demand.max_ips,
-        ungoverned=question.demand.ungoverned,
-        standing=standing,
+        max_ips=demand.max_ips,
+        ungoverned=demand.ungoverned,
     )
+    return settle(loads, subnet, standing)
 
 
 def _with_nodes(loads: NodeLoads, nodes: int) -> NodeLoads:

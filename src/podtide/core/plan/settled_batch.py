@@ -35,20 +35,23 @@ class SettledBatch(Struct, frozen=True, kw_only=True):
         )
 
 
-def settle(  # noqa: PLR0913 - what decides, each by itself
-    loads: NodeLoads,
-    bounds: BatchBounds,
-    *,
-    capacity: int,
-    max_ips: int,
-    ungoverned: int = 0,
-    standing: BatchInForce | None = None,
-) -> SettledBatch:
+class PlannedSubnet(Struct, frozen=True, kw_only=True):
+    """What a subnet has, beside the loads of its nodes, from which its batch follows."""
+
+    bounds: BatchBounds
+    capacity: int
+    max_ips: int
+    ungoverned: int = 0
+    """Addresses that no batch governs."""
+
+
+def settle(loads: NodeLoads, subnet: PlannedSubnet, standing: BatchInForce | None = None) -> SettledBatch:
     """Where the batch comes to rest: from the top, or from what was in force before."""
+    bounds, capacity, ungoverned = subnet.bounds, subnet.capacity, subnet.ungoverned
     in_force = standing or BatchInForce(scaler=bounds.rungs[-1], age_seconds=inf)
 
     def decide() -> SettledBatch:
-        holdings = _holdings(loads, in_force.scaler or bounds.rungs[-1], bounds.top, max_ips)
+        holdings = _holdings(loads, in_force.scaler or bounds.rungs[-1], bounds.top, subnet.max_ips)
         wanted = ungoverned + sum(each.taken * count for each, count in holdings.items())
         reading = SubnetReading(
             capacity=capacity,

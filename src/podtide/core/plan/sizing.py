@@ -22,7 +22,7 @@ from podtide.core.errors import InvalidPlan
 from podtide.core.plan.node_loads import NodeLoads, PlannedLoad
 from podtide.core.plan.prefix_capacity import prefix_capacity, smallest_prefix
 from podtide.core.plan.reactive_pool import resting_request
-from podtide.core.plan.settled_batch import SettledBatch, settle
+from podtide.core.plan.settled_batch import PlannedSubnet, SettledBatch, settle
 from podtide.core.plan.warm_pool import WarmTarget, warm_holding
 from podtide.core.subnet.batch import BatchInForce
 from podtide.core.subnet.batch_bounds import BatchBounds, check_fit
@@ -226,14 +226,8 @@ def _adaptive(question: PlanQuestion, bounds: BatchBounds) -> tuple[PlannedHoldi
     capacity = MOST_ADDRESSES if question.capacity is None else question.capacity
 
     def come_to_rest(loads: NodeLoads, standing: BatchInForce | None, gone: int = 0) -> SettledBatch:
-        return settle(
-            loads,
-            bounds,
-            capacity=capacity,
-            max_ips=question.max_ips,
-            ungoverned=gone,
-            standing=standing,
-        )
+        subnet = PlannedSubnet(bounds=bounds, capacity=capacity, max_ips=question.max_ips, ungoverned=gone)
+        return settle(loads, subnet, standing)
 
     rest = come_to_rest(question.rest.live, None)
     worst = question.worst

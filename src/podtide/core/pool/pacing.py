@@ -21,6 +21,18 @@ class Pace(Struct, frozen=True):
     shrink_delay_seconds: float = 30.0
 
 
+class WantedTarget(Struct, frozen=True):
+    """The target, and the demand it follows from, beside what is requested."""
+
+    target: int
+    requested: int
+    demand: int
+    changed_at: float
+    """Neither target nor demand has changed since."""
+    is_urgent: bool = False
+    """Whether others wait for what this node can spare."""
+
+
 class Waiting(Struct, frozen=True):
     """A target that differs from what is requested, and since when."""
 
@@ -45,24 +57,12 @@ class PacingDecision(Struct, frozen=True):
 _NOTHING_TO_DO = PacingDecision(write=False, look_at=None, waiting=None)
 
 
-def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, when, and by which rules
-    waiting: Waiting | None,
-    target: int,
-    requested: int,
-    now: float,
-    patience: Pace,
-    *,
-    demand: int,
-    changed_at: float,
-    exhausted: bool = False,
-) -> PacingDecision:
-    """Whether a target is due, given the demand it follows from; neither has changed since `changed_at`.
-
-    Pass the decision's `waiting` back in next time; a write starts anew with None.
-    """
-    if target == requested:
+def pace(waiting: Waiting | None, wanted: WantedTarget, now: float, patience: Pace) -> PacingDecision:
+    """Whether a target is due. Pass the decision's `waiting` back in next time; a write starts anew with None."""
+    target, demand, changed_at = wanted.target, wanted.demand, wanted.changed_at
+    if target == wanted.requested:
         return _NOTHING_TO_DO
-    growing = target > requested
+    growing = target > wanted.requested
     if waiting is None or waiting.growing != growing:
         waiting = Waiting(
             target, demand, growing, since=changed_at, changed_at=changed_at, fell_at=changed_at
@@ -76,7 +76,7 @@ def pace(  # noqa: PLR0913 - a pure step: what was, what is, what is wanted, whe
         waiting.changed_at + patience.gather_seconds,
         waiting.since + patience.gather_at_most_seconds,
     )
-    if not growing and not exhausted:
+    if not growing and not wanted.is_urgent:
         due = max(due, waiting.fell_at + patience.shrink_delay_seconds)
     if now >= due:
         return PacingDecision(write=True, look_at=None, waiting=None)

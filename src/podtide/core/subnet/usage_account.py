@@ -124,12 +124,12 @@ def _rows(
     # Mostly nothing is pending, and what was reserved then is in the stretch that follows.
     if account.written_ms and (length_ms or not passed_ms or account.peak > before.reserved):
         slot = series.slot(account.written_ms)
-        pending = _row(step, slot, account.accrued_ms, before, account.peak, length_ms)
-        rows.append(replace(pending, reserved_ms=account.reserved_ms))
+        pending = _row(step, slot, account.accrued_ms, before, length_ms)
+        rows.append(replace(pending, reserved=account.peak, reserved_ms=account.reserved_ms))
     if passed_ms:
         for part in divide(series, account.accrued_ms, now_ms):
-            _add(rows, _row(step, part.slot, part.since_ms, before, before.reserved, part.length_ms))
-    _add(rows, _row(step, series.slot(now_ms), now_ms, after, after.reserved, 0))
+            _add(rows, _row(step, part.slot, part.since_ms, before, part.length_ms))
+    _add(rows, _row(step, series.slot(now_ms), now_ms, after, 0))
     return rows
 
 
@@ -141,21 +141,19 @@ def _add(rows: list[UsageRow], row: UsageRow) -> None:
         rows.append(row)
 
 
-def _row(  # noqa: PLR0913, PLR0917 - which row, when, what, and for how long
-    step: int, slot: int, at_ms: int, totals: SubnetTotals, reserved: int, length_ms: int
-) -> UsageRow:
+def _row(step: int, slot: int, at_ms: int, totals: SubnetTotals, length_ms: int) -> UsageRow:
     return UsageRow(
         step_seconds=step,
         slot=slot,
         at_ms=at_ms,
         capacity=totals.capacity,
-        reserved=reserved,
+        reserved=totals.reserved,
         last_capacity=totals.capacity,
         batch=totals.batch,
         owed=totals.owed,
         containers=totals.containers,
         observed_ms=length_ms,
-        reserved_ms=reserved * length_ms,
+        reserved_ms=totals.reserved * length_ms,
         exhausted_ms=length_ms if totals.exhausted else 0,
         starved_ms=length_ms if totals.starved else 0,
     )
