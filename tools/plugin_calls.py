@@ -7,6 +7,12 @@ CONFIGURATION = b'{"cniVersion": "1.1.0", "name": "pods", "type": "ptp", "ipam":
 
 def request(verb: str, sandbox: str, *, pod: str, uid: str) -> bytes:
     """The whole request for a sandbox of a pod in the namespace `default`: one per connection."""
+    call = body(verb, sandbox, pod=pod, uid=uid)
+    return f"POST /cni HTTP/1.0\r\nContent-Length: {len(call)}\r\n\r\n".encode() + call
+
+
+def body(verb: str, sandbox: str, *, pod: str, uid: str, configuration: bytes = CONFIGURATION) -> bytes:
+    """The body of such a request."""
     environment = {
         "CNI_COMMAND": verb,
         "CNI_CONTAINERID": sandbox,
@@ -15,8 +21,7 @@ def request(verb: str, sandbox: str, *, pod: str, uid: str) -> bytes:
         "CNI_PATH": "/opt/cni/bin",
         "CNI_ARGS": f"IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME={pod};K8S_POD_UID={uid}",
     }
-    body = encode_call(environment, CONFIGURATION)
-    return f"POST /cni HTTP/1.0\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    return encode_call(environment, configuration)
 
 
 def output(response: bytes) -> bytes:
