@@ -16,14 +16,7 @@ def check_expression(expression: str, source: str = "") -> None:
 
     `source` is the option that states it, for the message; "" for none.
     """
-    from cronsim import CronSim, CronSimError  # noqa: PLC0415 - few use expressions
-
-    try:
-        next(CronSim(expression, datetime.fromtimestamp(0, UTC)))
-        is_one = len(expression.split()) == _FIELDS
-    except (CronSimError, StopIteration):
-        is_one = False
-    if not is_one:
+    if len(expression.split()) != _FIELDS or _next_time(expression, datetime.fromtimestamp(0, UTC)) is None:
         said = f"{source} {expression!r}" if source else repr(expression)
         raise InvalidInput(
             f"{said} is not a cron expression that is ever due: write minute, hour, day of month, month and day of "
@@ -33,7 +26,16 @@ def check_expression(expression: str, source: str = "") -> None:
 
 def seconds_until(expressions: Iterable[str], wall_seconds: float) -> float:
     """In how many seconds the first of these expressions (at least one) is due."""
-    from cronsim import CronSim  # noqa: PLC0415 - few use expressions
-
     now = datetime.fromtimestamp(wall_seconds, UTC)
-    return min((next(CronSim(expression, now)) - now).total_seconds() for expression in expressions)
+    times = filter(None, (_next_time(expression, now) for expression in expressions))
+    return (min(times) - now).total_seconds()
+
+
+def _next_time(expression: str, now: datetime) -> datetime | None:
+    """When it is due; None if it is invalid, or never due."""
+    from cronsim import CronSim, CronSimError  # noqa: PLC0415 - few use expressions, and its import takes long
+
+    try:
+        return next(CronSim(expression, now), None)
+    except CronSimError:
+        return None

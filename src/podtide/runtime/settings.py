@@ -223,13 +223,13 @@ def _refuse_clash(values: Mapping[str, Any], sources: Mapping[str, str]) -> None
         low, high = values[smaller], values[larger]
         if low < high or (low == high and relation != _LESS):
             continue
-        refused, bound = smaller, larger
+        refused, bound, wanted = smaller, larger, relation
         if larger in sources and smaller not in sources:
-            refused, bound, relation = larger, smaller, _THE_OTHER_WAY[relation]  # noqa: PLW2901 - said from the other end
+            refused, bound, wanted = larger, smaller, _THE_OTHER_WAY[relation]
         shown = _BY_FIELD[refused].show(values[refused])
         named = f"{sources[refused]}={shown}" if refused in sources else f"{_BY_FIELD[refused].name} {shown}"
         raise InvalidSetting(
-            f"{named} is refused: give {relation} {sources.get(bound, _BY_FIELD[bound].name)}, "
+            f"{named} is refused: give {wanted} {sources.get(bound, _BY_FIELD[bound].name)}, "
             f"which is {_BY_FIELD[bound].show(values[bound])}"
         )
 

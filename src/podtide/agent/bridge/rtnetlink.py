@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import IntEnum, IntFlag
-from ipaddress import ip_address, ip_interface
+from ipaddress import IPv4Interface, ip_address, ip_interface
 from struct import Struct as Layout
 
 from msgspec import Struct
@@ -162,7 +162,7 @@ class LinkSocket:
         """Give an interface an address. OSError with EEXIST if it has that."""
         interface = ip_interface(address)
         request = _address_request(index, address) + _attribute(_AddressAttribute.PROTOCOL, bytes([protocol]))
-        if interface.version == 4:  # noqa: PLR2004 - the family
+        if isinstance(interface, IPv4Interface):
             request += _attribute(_AddressAttribute.BROADCAST, interface.network.broadcast_address.packed)
         else:
             # The gateway is on no other bridge of this node, and a check for duplicates would delay the first pod.
@@ -277,7 +277,7 @@ def _address(type_: int, body: bytes) -> AddressMessage | None:
 
 def _address_request(index: int, address: str) -> bytes:
     interface = ip_interface(address)
-    family = socket.AF_INET if interface.version == 4 else socket.AF_INET6  # noqa: PLR2004 - the family
+    family = socket.AF_INET if isinstance(interface, IPv4Interface) else socket.AF_INET6
     return (
         _ADDRESS.pack(family, interface.network.prefixlen, 0, 0, index)
         + _attribute(_AddressAttribute.LOCAL, interface.ip.packed)

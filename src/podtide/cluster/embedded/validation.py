@@ -144,7 +144,7 @@ def _is_date_time(text: str) -> bool:
     if not _DATE_TIME.fullmatch(text):
         return False
     try:
-        datetime.strptime(text[:19].upper(), "%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007 - only whether there is such a time
+        datetime.strptime(f"{text[:19].upper()}Z", "%Y-%m-%dT%H:%M:%S%z")  # whether there is such a time
     except ValueError:
         return False
     return True

@@ -13,6 +13,8 @@ from podtide.core.forecast.usage_trend import Point
 
 WEEK = 7
 _HALF_WEEK = 3
+_LEAST_WEEKS = 2
+"""One week can be checked only against another."""
 _LEAST_DAYS = 3 * WEEK
 _MOST_DAYS = 8 * WEEK
 _UNEXPLAINED = 0.8
@@ -26,7 +28,7 @@ def weekly_pattern(points: Sequence[Point]) -> WeeklyPattern | None:
     if points[-1].day - points[0].day + 1 < _LEAST_DAYS:
         return None
     by_weekday = _differences(points[-_MOST_DAYS:])
-    if min(map(len, by_weekday)) < 2:  # noqa: PLR2004 - one week can be checked only against another
+    if min(map(len, by_weekday)) < _LEAST_WEEKS:
         return None
     without = sum(abs(each) for days in by_weekday for each in days)
     unexplained = sum(
