@@ -228,8 +228,8 @@ MUTANTS = (
     Mutant(
         name="contact-by-any-watch",
         file="agent/request/readiness.py",
-        old="return self._configs.silent_seconds() < self._contact_timeout_seconds",
-        new="return min(self._pods.silent_seconds(), self._configs.silent_seconds()) < self._contact_timeout_seconds",
+        old="return self._follower.silent_seconds() < self._contact_timeout_seconds",
+        new="return min(self._pods.silent_seconds(), self._follower.silent_seconds()) < self._contact_timeout_seconds",
         why="a watch of pods proves contact while the one that would show the Node's removal is dead",
         test="tests/agent/test_out_of_contact.py::test_contact_is_that_of_the_watch_that_shows_a_removal_whatever_other_watches_hear",
     ),
@@ -244,8 +244,8 @@ MUTANTS = (
     Mutant(
         name="sweep-by-name",
         file="controller/nodes/sweep.py",
-        old="present = frozenset(node.metadata.uid for node in self._cache.items())",
-        new="present = frozenset(uid for uid in known if any(node.metadata.name == known[uid] for node in self._cache.items()))",
+        old="present = frozenset(node.metadata.uid for node in self._context.nodes.items())",
+        new="present = frozenset(uid for uid in known if any(node.metadata.name == known[uid] for node in self._context.nodes.items()))",
         why="what an earlier Node left is not found at the start of a term if another one has its name",
         test="tests/controller/test_nodes.py::test_what_an_earlier_node_of_a_present_name_left_is_found_at_the_start_by_its_uid",
     ),
