@@ -36,7 +36,7 @@ _ANSWER_SECONDS = 10.0
 _KEPT_SECONDS = 300.0
 _MOST_KEPT = 64
 _DRAWN_DAYS = 120
-_STEPS: tuple[str, ...] = get_args(UsageStep)
+_STEPS: dict[str, UsageStep] = {step: step for step in get_args(UsageStep)}
 _LEVELS = {Level.LOWER: "lower", Level.UPPER: "upper", Level.CAPACITY: "capacity"}
 
 
@@ -55,13 +55,13 @@ class HistoryAnswers:
         now = self._clock.wall()
         end = _moment("until", until) if until else now
         start = _moment("since", since) if since else end - _HOUR_SECONDS
-        if step not in _STEPS:
+        asked = _STEPS.get(step)
+        if asked is None:
             raise bad_question(f"step {step[:20]!r} is unknown: give one of {', '.join(_STEPS)}")
         if start > end:
             raise bad_question("since is after until: give an earlier time")
         rows = await _answered(
-            allocator.usage_history(network, subnet, since=start, until=end, step=step),  # type: ignore[arg-type]  # it is one of these
-            subnet,
+            allocator.usage_history(network, subnet, since=start, until=end, step=asked), subnet
         )
         return UsageAnswer(
             subnet=subnet,
