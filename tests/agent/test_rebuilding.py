@@ -10,7 +10,7 @@ from msgspec import structs
 from agent.node_bench import MANAGER, Bench, container
 from podtide.agent.pool.journal import JOURNAL
 from podtide.agent.port import NoAddress
-from podtide.cluster.port import Page
+from podtide.cluster.port import DeletePreconditions, Page
 from podtide.core.pool.states import State
 from podtide.resources.base import Resource
 from podtide.resources.node_network_config import IPAssignment, NodeNetworkConfig
@@ -110,7 +110,7 @@ async def test_what_a_pod_showed_that_goes_meanwhile_is_its_own_until_the_del_of
             await bench.report(pods[0], PodPhase.SUCCEEDED, [addresses[0]])
         else:
             bench.server.server.delete(
-                Pod, pods[0].metadata.name, pods[0].metadata.namespace, grace_seconds=0
+                Pod, pods[0].metadata.name, pods[0].metadata.namespace, DeletePreconditions(grace_seconds=0)
             )
         await bench.settle()
         await bench.remove(pods[2])

@@ -224,9 +224,7 @@ async def _free(
     answer = _judged(what, objections, options)
     if answer is not None:
         return answer
-    writes = RepairWrites(
-        cluster, GuardedWrites(cluster, unguarded, Counter()), options.namespace, RepairCounts()
-    )
+    writes = RepairWrites(GuardedWrites(cluster, unguarded, Counter()), options.namespace, RepairCounts())
     # The reservation goes last: until then no other network can have the address.
     if target.entry and not await writes.release(target.entry.pool, [target.entry]):
         raise Conflict(f"{address} was written meanwhile: look at it again with `podtide ip {address}`")
