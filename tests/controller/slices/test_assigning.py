@@ -72,23 +72,23 @@ async def test_what_kubelets_write_on_nodes_concerns_nobody() -> None:
     async with a_network_world("n1") as world:
         await world.define("blue", conf(ipam(network_name="blue")))
         replica = await world.start()
-        looks = replica.controller.metrics.network_looks
+        looks = replica.counts.network_looks
         node = await world.cluster.get(Node, "n1")
         metadata = msgspec.structs.replace(node.metadata, labels={"zone": "a"})
         await world.cluster.replace(msgspec.structs.replace(node, metadata=metadata), manager="kubelet")
         await moment()
-        assert replica.controller.metrics.network_looks == looks
+        assert replica.counts.network_looks == looks
 
 
 async def test_what_agents_write_on_pools_concerns_nobody() -> None:
     async with a_network_world("n1") as world:
         await world.define("blue", conf(ipam(network_name="blue")))
         replica = await world.start()
-        looks = replica.controller.metrics.network_looks
+        looks = replica.counts.network_looks
         await world.hold("blue-n1", 1, 2)
         await world.hold("blue-n1")
         await moment()
-        assert replica.controller.metrics.network_looks == looks
+        assert replica.counts.network_looks == looks
 
 
 @pytest.mark.parametrize("kind", ["podtide", "whereabouts"])
