@@ -116,9 +116,13 @@ async def _add(world: World, node: str, configuration: bytes) -> Walked:
     assert agent is not None
     notes = DeletionNotes(MemoryDisk(), agent.addresses, agent.networks, log=world.log)
     calls = CniCalls(agent.addresses, notes, agent.networks, clock=world.clock, log=world.log)
-    for pod in ("first", "second"):
+
+    async def add(pod: str) -> Walked:
         call = body("ADD", f"sandbox-of-{pod}", pod=pod, uid=f"uid-of-{pod}", configuration=configuration)
         with Walked() as walked:
             answer = await calls.reply(call, arrived=world.clock.monotonic())
         assert answer.exit_status == 0, answer.output
-    return walked
+        return walked
+
+    await add("first")
+    return await add("second")
