@@ -15,7 +15,7 @@ from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.informer import Informer
 from podtide.cluster.port import NotFound, R
 from podtide.controller.counts import ControllerCounts
-from podtide.controller.fencing import GuardedWrites, unguarded
+from podtide.controller.fencing import Check, GuardedWrites, unguarded
 from podtide.controller.options import NetworkOptions
 from podtide.controller.slices.program import SliceController
 from podtide.resources.base import ObjectMeta, Resource
@@ -25,7 +25,6 @@ from podtide.resources.ip_pool import IPAllocation, IPPool, IPPoolSpec
 from podtide.resources.kinds import ALL_KINDS
 from podtide.resources.lease import Lease, LeaseSpec
 from podtide.resources.metadata_keys import NODE_ANNOTATION, SYSTEM_NAMESPACE
-from podtide.resources.names import Naming
 from podtide.resources.network_attachment import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from podtide.resources.node import Node
 from podtide.resources.node_slice_pool import (
@@ -73,7 +72,8 @@ class Replica:
         world: "NetworkWorld",
         faults: Faults | None,
         *,
-        naming: Naming = Naming.PODTIDE,
+        options: NetworkOptions | None = None,
+        check: Check = unguarded,
         room_changed: Callable[[str], None] | None = None,
     ) -> None:
         self.cluster = CountedCluster(world.cluster, faults)
@@ -86,9 +86,9 @@ class Replica:
         self.nodes = Informer(self.cluster, Node, runtime=runtime)
         self.counts = ControllerCounts()
         self.controller = SliceController(
-            GuardedWrites(self.cluster, unguarded, self.counts.writes),
+            GuardedWrites(self.cluster, check, self.counts.writes),
             self.nodes,
-            NetworkOptions(naming=naming),
+            options or NetworkOptions(),
             counts=self.counts,
             runtime=runtime,
         )

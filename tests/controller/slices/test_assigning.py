@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from controller.slices.network_world import a_network_world, conf, ipam, moment
+from podtide.controller.options import NetworkOptions
 from podtide.resources.ip_pool import IPPool
 from podtide.resources.metadata_keys import (
     NETWORK_ANNOTATION,
@@ -205,7 +206,7 @@ async def test_pools_whose_names_collide_get_the_other_name() -> None:
 async def test_shipped_names_are_made_when_told() -> None:
     async with a_network_world("n1") as world:
         await world.define("blue", conf(ipam(), name="blue-conf"))
-        await world.start(naming=Naming.WHEREABOUTS)
+        await world.start(options=NetworkOptions(naming=Naming.WHEREABOUTS))
         assert await world.names(NodeSlicePool) == ["blue-conf"]
         assert await world.names(IPPool) == ["n1-10.0.0.0-24"]
 
@@ -213,7 +214,7 @@ async def test_shipped_names_are_made_when_told() -> None:
 async def test_pools_are_made_in_the_namespace_that_is_given() -> None:
     async with a_network_world("n1") as world:
         await world.define("blue", conf(ipam(network_name="blue")))
-        await world.start(namespace="networks")
+        await world.start(options=NetworkOptions(namespace="networks"))
         assert [pool.metadata.namespace for pool in (await world.cluster.list(IPPool)).items] == ["networks"]
 
 

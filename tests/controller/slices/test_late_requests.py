@@ -5,6 +5,7 @@ from msgspec import structs
 
 from cluster.faulty_cluster import Script
 from controller.slices.network_world import NetworkWorld, a_network_world, conf, ipam, moment
+from podtide.controller.options import NetworkOptions
 from podtide.networks.confirmation import is_confirmed, is_inert
 from podtide.resources.base import ObjectMeta
 from podtide.resources.ip_pool import IPPool, IPPoolSpec
@@ -143,7 +144,7 @@ async def test_a_pool_that_an_earlier_version_made_is_confirmed_whether_it_is_us
 ) -> None:
     async with a_network_world("n1", "n2") as world:
         await world.define("blue", BLUE)
-        replica = await world.start(naming=naming)
+        replica = await world.start(options=NetworkOptions(naming=naming))
         await replica.stop()
         used = (await world.names(IPPool))[0]
         await world.hold(used, 7)
@@ -154,7 +155,7 @@ async def test_a_pool_that_an_earlier_version_made_is_confirmed_whether_it_is_us
             }
             metadata = structs.replace(pool.metadata, annotations=marks)
             await world.cluster.replace(structs.replace(pool, metadata=metadata), manager="test")
-        await world.start(naming=naming)
+        await world.start(options=NetworkOptions(naming=naming))
         pools = [await world.pool(name) for name in await world.names(IPPool)]
         assert [is_confirmed(pool) for pool in pools] == [True, True]
         assert list((await world.pool(used)).spec.allocations) == ["7"]
