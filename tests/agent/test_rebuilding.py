@@ -155,7 +155,9 @@ async def test_a_late_del_of_an_earlier_sandbox_proves_nothing_of_the_one_that_t
     async with bench.controller(), bench.running() as agent:
         await bench.settle()
         assert bench.delete("an-earlier-sandbox", pods[0]) == ()
-        bench.server.server.delete(Pod, pods[0].metadata.name, pods[0].metadata.namespace, grace_seconds=0)
+        bench.server.server.delete(
+            Pod, pods[0].metadata.name, pods[0].metadata.namespace, DeletePreconditions(grace_seconds=0)
+        )
         await bench.remove(pods[2])
         await bench.settle()
         counts = agent.addresses.state().counts
