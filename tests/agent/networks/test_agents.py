@@ -12,7 +12,7 @@ from agent.networks.network_bench import CLASSIC, NODE, Bench, NetworkLine, conf
 from agent.networks.node_calls import NodeCalls
 from podtide.agent.api.cni_calls import CniCalls
 from podtide.agent.api.server import make_api
-from podtide.agent.program import NodeAgent
+from podtide.agent.program import AgentOptions, NodeAgent
 from podtide.agent.secondary_program import SecondaryAgent
 from podtide.cluster.port import Unavailable
 from podtide.core.pool.pool import Owner
@@ -59,13 +59,19 @@ def make(
     )
 
 
-@pytest.mark.parametrize("kind", [NodeAgent, SecondaryAgent])
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (NodeAgent, {"options": AgentOptions(networks_namespace="networks")}),
+        (SecondaryAgent, {"networks_namespace": "networks"}),
+    ],
+)
 async def test_either_agent_serves_secondary_networks_in_the_namespace_it_is_told(
-    kind: type[NodeAgent] | type[SecondaryAgent],
+    kind: type[NodeAgent] | type[SecondaryAgent], told: dict[str, Any]
 ) -> None:
     bench = Bench()
     await bench.join()
-    agent = make(kind, bench, NetworkLine(bench.cluster), networks_namespace="networks")
+    agent = make(kind, bench, NetworkLine(bench.cluster), **told)
     async with running(agent):
         given = await agent.networks.add(owner("c1"), understood(CLASSIC), arrived=bench.clock.monotonic())
         assert [str(each.address) for each in given] == ["10.0.0.1/24"]
