@@ -16,9 +16,9 @@ from cluster.kubernetes.bad_network import BadNetwork, bad_network
 from podtide.allocator.store import open_allocator
 from podtide.cluster.embedded import EmbeddedCluster
 from podtide.cluster.served.kubeconfig import write_kubeconfig
+from podtide.controller.program import LEASE
 from podtide.resources.base import ObjectMeta
 from podtide.resources.lease import Lease, LeaseSpec
-from podtide.resources.metadata_keys import SYSTEM_NAMESPACE
 from podtide.runtime.clock import SystemClock
 
 GRACE_SECONDS = 30.0
@@ -54,14 +54,13 @@ async def stop_within_grace(program: Program) -> None:
         await program.stop()
 
 
-@pytest.mark.slow
-@pytest.mark.real_time
-async def test_a_leader_whose_cluster_fell_silent_ends_within_the_grace_period(tmp_path: Path) -> None:
-    kubeconfig, database = tmp_path / "kubeconfig", f"sqlite:///{tmp_path}/subnets.db"
+@asynccontextmanager
+async def a_leader(directory: Path) -> AsyncIterator[tuple[Program, Reach]]:
+    kubeconfig, database = directory / "kubeconfig", f"sqlite:///{directory}/subnets.db"
     async with await open_allocator(database, clock=SystemClock(), migrate=True):
         pass
     async with a_cluster_behind_a_network(kubeconfig) as it:
-        place = ObjectMeta(name="podtide-controller", namespace=SYSTEM_NAMESPACE)
+        place = ObjectMeta(name=LEASE.name, namespace=LEASE.namespace)
         await it.cluster.create(
             Lease(metadata=place, spec=LeaseSpec(lease_duration_seconds=1)), manager="test"
         )
@@ -70,8 +69,37 @@ async def test_a_leader_whose_cluster_fell_silent_ends_within_the_grace_period(t
             "controller", *names, "--kubeconfig", kubeconfig, "--database", database
         ) as leader:
             await leader.logged("leading")
-            it.network.fall_silent()
-            await stop_within_grace(leader)
+            yield leader, it
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+async def test_a_leader_whose_cluster_fell_silent_ends_within_the_grace_period(tmp_path: Path) -> None:
+    async with a_leader(tmp_path) as (leader, it):
+        it.network.fall_silent()
+        await stop_within_grace(leader)
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+async def test_a_leader_whose_cluster_is_back_in_time_gives_its_lease_up(tmp_path: Path) -> None:
+    async with a_leader(tmp_path) as (leader, it):
+        it.network.cut()
+        leader.process.terminate()
+        await leader.logged("cannot release the Lease; will go on trying")
+        it.network.recover()
+        await leader.logged("stopped")
+        assert (await it.cluster.get(Lease, LEASE.name, LEASE.namespace)).spec.holder_identity == ""
+
+
+@pytest.mark.real_time
+async def test_a_second_signal_ends_a_leader_that_waits_for_its_cluster(tmp_path: Path) -> None:
+    async with a_leader(tmp_path) as (leader, it):
+        it.network.fall_silent()
+        leader.process.terminate()
+        await leader.logged("no longer leading")
+        await leader.stop()
+        assert "could not release" not in str(leader.lines)
 
 
 @pytest.mark.real_time

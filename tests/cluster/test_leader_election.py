@@ -8,7 +8,7 @@ from msgspec import structs
 from cluster.candidates import LEASE, Candidate, OwnClock, World, now
 from cluster.faulty_cluster import Faults, Script
 from podtide.cluster.lease_record import see
-from podtide.cluster.port import ClusterError, Forbidden, Throttled, Unavailable
+from podtide.cluster.port import ClusterError, Conflict, Forbidden, Throttled, Unavailable
 from podtide.cluster.term import Term, TermOver
 from podtide.resources.lease import Lease, LeaseSpec
 
@@ -83,6 +83,56 @@ async def test_a_lease_that_somebody_wrote_since_the_last_renewal_is_given_up_al
     await first.stop()
     assert (await world.lease()).spec.holder_identity == ""
     await until(lambda: second.leads, at_most_seconds=2.5)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Script(get=[4], replace=[Conflict("a renewal that was cancelled has arrived"), 4]),
+        Script(replace=[Unavailable("reset"), Throttled("busy", retry_after_seconds=4)]),
+        Script(get=[60], replace=[60]),
+    ],
+    ids=["slow", "refusing", "hanging now and then"],
+)
+async def test_on_a_busy_server_the_lease_is_given_up_all_the_same(faults: Script) -> None:
+    world, first, second = await two_candidates()
+    first.cluster._faults = faults
+    before = now()
+    await first.stop()
+    assert (await world.lease()).spec.holder_identity == ""
+    assert now() - before <= 15
+    await until(lambda: second.leads, at_most_seconds=2.5)
+
+
+async def test_a_server_that_does_not_answer_is_asked_until_others_have_waited_long_enough() -> None:
+    world, first, _second = await two_candidates()
+    first.cluster._faults = Script(get=[60] * 9, replace=[60] * 9)
+    before = now()
+    await first.stop()
+    assert now() - before == pytest.approx(15)
+    assert "could not release the Lease" in world.lines.getvalue()
+
+
+async def test_a_candidate_that_stops_while_it_takes_the_lease_gives_it_up() -> None:
+    world = World()
+    await world.ship_lease()
+    faults = Script()
+    faults.lost_answers["replace"] = [3]
+    candidate = Candidate(world, "a", faults)
+    candidate.start()
+    await asyncio.sleep(1)
+    assert (await world.lease()).spec.holder_identity == "a"
+    await candidate.stop()
+    assert not candidate.terms
+    assert (await world.lease()).spec.holder_identity == ""
+
+
+async def test_a_candidate_that_only_waited_leaves_the_lease_alone() -> None:
+    _world, first, second = await two_candidates()
+    calls = second.cluster.calls.total()
+    await second.stop()
+    assert second.cluster.calls.total() == calls
+    assert first.leads
 
 
 async def test_the_lease_is_given_up_only_when_all_that_the_leader_did_has_ended() -> None:

@@ -18,6 +18,11 @@ class Candidacy:
         self._claimed_version = ""
         self._ended_claim: LeaseClaim | None = None
 
+    @property
+    def claim_sent(self) -> LeaseClaim | None:
+        """The claim that was to be written last and is not given up: the Lease may show it by now."""
+        return self._claim
+
     def claim(self, spec: LeaseSpec, version: str, now: float, wall_seconds: float) -> LeaseClaim | None:
         """The claim to write over this version of the Lease; None as long as another candidate holds it.
 

@@ -9,6 +9,9 @@ A missing Lease is created, but not taken: the leader from before it was deleted
 holder's, when it was not renewed for `leader_lease`. Likewise when somebody edits the holder away; only a holder that
 gave its Lease up is succeeded at once. A new cluster whose Lease is shipped released (`leaseDurationSeconds: 1`, no
 holder) has its first leader without that wait.
+
+A candidate that stops gives up what it holds, or may have just taken. A busy server may answer late or refuse, so that is
+tried again for `leader_lease`: those who wait have no use for it after that, and a pod has twice as long to end.
 """
 
 import asyncio
@@ -73,7 +76,12 @@ class LeaderElection:
         or `lead` ended, the Lease is given up, and another candidate can take it at once.
         """
         while True:
-            tenure = await self._win()
+            try:
+                tenure = await self._win()
+            except asyncio.CancelledError:
+                if (claim := self._candidacy.claim_sent) is not None:
+                    await self._release(claim, None)
+                raise
             self._log.info("leading", term=tenure.term.number)
             leading = asyncio.create_task(lead(tenure.term))
             try:
@@ -155,32 +163,44 @@ class LeaderElection:
             tenure.term.end()
             self._candidacy.end_term()
             self._log.info("no longer leading", term=tenure.term.number)
-        try:
-            async with asyncio.timeout(self._settings.leader_retry_seconds):
-                await self._release(tenure)
-        except (ClusterError, TimeoutError) as error:
-            self._log.warning(
-                "could not release the Lease: the next leader has to wait until it expires", error=str(error)
-            )
+        await self._release(tenure.claim, tenure.lease)
         if not leading.cancelled() and (failure := leading.exception()) is not None:
             raise failure
 
-    async def _release(self, tenure: _Tenure) -> None:
-        """Release the Lease, if it is still ours.
+    async def _release(self, claim: LeaseClaim, lease: Lease | None) -> None:
+        """Release the Lease, unless it is another's by now; `lease` is it as last answered, if that is known."""
+        try:
+            async with asyncio.timeout(self._settings.leader_lease_seconds):
+                while (pause_seconds := await self._try_to_release(claim, lease)) is not None:
+                    lease = None
+                    await asyncio.sleep(pause_seconds)
+        except TimeoutError:
+            self._log.warning("could not release the Lease: the next leader has to wait until it expires")
 
-        Somebody may have annotated it since we last saw it, or a renewal of ours that was cancelled has arrived: then it
-        is read again.
+    async def _try_to_release(self, claim: LeaseClaim, lease: Lease | None) -> float | None:
+        """Release the Lease once; returns how long to wait before the next attempt, None if none is needed.
+
+        Somebody may have annotated it since we last saw it, or a write of ours whose answer was not awaited has arrived:
+        then it is read again.
         """
-        lease = tenure.lease or await self._read()
-        while tenure.claim.holds(lease.spec):
-            try:
-                await self._cluster.replace(
-                    structs.replace(lease, spec=released(lease.spec)), manager=_MANAGER
+        try:
+            if lease is None:
+                lease = await asyncio.wait_for(self._read(), self._attempt_seconds)
+            if claim.holds(lease.spec):
+                given_up = structs.replace(lease, spec=released(lease.spec))
+                await asyncio.wait_for(
+                    self._cluster.replace(given_up, manager=_MANAGER), self._attempt_seconds
                 )
-            except Conflict:
-                lease = await self._read()
-            else:
-                return
+        except NotFound:
+            return None
+        except Conflict:
+            return _SOON_SECONDS
+        except (ClusterError, TimeoutError) as error:
+            self._complain("cannot release the Lease; will go on trying", error)
+            return max(
+                self._pause_seconds(), error.retry_after_seconds if isinstance(error, Throttled) else 0
+            )
+        return None
 
     async def _read(self) -> Lease:
         return await self._cluster.get(Lease, self._key.name, self._key.namespace)

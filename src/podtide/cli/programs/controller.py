@@ -16,7 +16,7 @@ from podtide.cli.options.names import ALLOCATOR_NAME, OBJECT_NAME
 from podtide.cli.options.page import page_address, page_beside, page_token
 from podtide.cli.options.paths import ExistingFile
 from podtide.cli.programs.health import serving_health
-from podtide.cli.programs.running import Signals, log_option, run, setting_options, until_told
+from podtide.cli.programs.running import Signals, log_option, run, setting_options, stop, until_told
 from podtide.cluster.kubernetes import Access, KubernetesCluster
 from podtide.cluster.kubernetes.credentials import FileCredentials
 from podtide.controller.allocator_outage import ANSWER_SECONDS
@@ -301,6 +301,5 @@ async def _control(plan: _ControllerPlan, log: Logger) -> None:
             log.info("running", identity=plan.identity, cluster=plan.options.cluster)
             await until_told(signals, (running,), log)
         finally:
-            running.cancel()
-            await asyncio.wait({running})
+            await stop(running, signals)
     log.info("stopped")

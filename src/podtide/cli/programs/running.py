@@ -112,3 +112,13 @@ async def until_told(signals: Signals, tasks: Iterable["asyncio.Task[NoReturn]"]
         log.info("stopping", signal=told.result())
     finally:
         told.cancel()
+
+
+async def stop(task: "asyncio.Task[NoReturn]", signals: Signals) -> None:
+    """Cancel a program's task and wait until it has ended; a second signal tells it not to wait for answers any more."""
+    task.cancel()
+    again = asyncio.create_task(signals.next())
+    await asyncio.wait({task, again}, return_when=asyncio.FIRST_COMPLETED)
+    again.cancel()
+    task.cancel()
+    await asyncio.wait({task})
