@@ -9,7 +9,10 @@ ONLY ?=
 
 BIN := .venv/bin
 # The stamp's name carries what .venv was made from: switching branches back and forth installs only what differs.
-READY := .venv/ready-$(shell cat requirements.lock pyproject.toml tools/set-up.sh | sha256sum | cut -c 1-16)
+MADE_FROM := $(shell cat requirements.lock pyproject.toml tools/set-up.sh | sha256sum | cut -c 1-16)
+READY := .venv/ready-$(MADE_FROM)
+# To run podtide takes a sixth of what it takes to develop it. Where the latter is there, so is the former.
+READY_TO_RUN := $(or $(wildcard $(READY)),.venv/ready-to-run-$(MADE_FROM))
 
 # Tests start podtide hundreds of times: without bytecode beside the sources, every start would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,7 +33,7 @@ help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: demo
-demo: $(READY) plugin ## Show podtide at work: a whole cluster, told as a story; ARGS="--story exact-fit" for another
+demo: $(READY_TO_RUN) plugin ## Show podtide at work: a whole cluster, told as a story; ARGS="--story exact-fit" for another
 	@$(BIN)/podtide demo $(ARGS)
 
 .PHONY: plugin
@@ -220,4 +223,8 @@ lock: $(READY) ## Write requirements.lock from pyproject.toml; ARGS=--upgrade ta
 
 $(READY):
 	@bash tools/set-up.sh
+	@rm -f .venv/ready-* && touch $@
+
+.venv/ready-to-run-%:
+	@bash tools/set-up.sh to-run
 	@rm -f .venv/ready-* && touch $@

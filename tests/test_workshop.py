@@ -73,11 +73,32 @@ def test_every_locked_package_carries_hashes() -> None:
 def test_every_dependency_is_locked() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     stated = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
-    stated += [requirement for group in project["dependency-groups"].values() for requirement in group]
+    for group in project["dependency-groups"].values():
+        stated += [requirement for requirement in group if isinstance(requirement, str)]
     locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements.lock").read_text(), flags=re.MULTILINE)
     assert {re.split(r"[^A-Za-z0-9-]", requirement)[0] for requirement in stated} <= set(locked), (
         "run `make lock`"
     )
+
+
+def test_a_newcomers_demo_installs_what_podtide_runs_with_and_nothing_that_only_develops_it(
+    tmp_path: Path,
+) -> None:
+    for name in ("Makefile", "requirements.lock", "pyproject.toml", "tools/set-up.sh"):
+        copy = tmp_path / name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes((ROOT / name).read_bytes())
+
+    def planned(target: str) -> str:
+        make = ("make", "--dry-run", target)
+        return subprocess.run(make, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    assert "set-up.sh to-run\n" in planned("demo")
+    assert "set-up.sh\n" in planned("lint")
+    (tmp_path / ".venv").mkdir()
+    [stamp] = re.findall(r"touch (\.venv/ready-[0-9a-f]+)\n", planned("lint"))
+    (tmp_path / stamp).touch()
+    assert "set-up.sh" not in planned("demo"), "who develops podtide has all of it"
 
 
 def test_an_unknown_part_of_the_benchmarks_is_refused_in_one_line() -> None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make .venv from requirements.lock, on a machine that may have nothing but Python 3.11 or newer.
+# Make .venv from requirements.lock, on a machine that may have nothing but Python 3.11 or newer: with all that developing
+# podtide takes, or with what running it takes (set-up.sh to-run), which is quickly fetched.
 #
 # Debian's Python refuses packages outside a virtual environment and comes without the part that makes one, so that
 # part is installed when we are root and named when we are not. uv goes into .venv itself, at the locked version:
@@ -61,7 +62,13 @@ make_environment() {
 mirror=${PIP_INDEX_URL:-$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)}
 if [ -n "$mirror" ]; then export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$mirror}"; fi
 
-say "the packages of requirements.lock"
-.venv/bin/uv pip sync --python .venv/bin/python --require-hashes requirements.lock
+if [ "${1:-}" = to-run ]; then
+    say "the packages that podtide runs with, as locked"
+    .venv/bin/uv pip install --python .venv/bin/python --require-hashes --constraint requirements.lock \
+        --requirements pyproject.toml --group install
+else
+    say "the packages of requirements.lock"
+    .venv/bin/uv pip sync --python .venv/bin/python --require-hashes requirements.lock
+fi
 say "podtide itself, in place"
 .venv/bin/uv pip install --python .venv/bin/python --quiet --no-deps --no-build-isolation --editable .
