@@ -8,10 +8,11 @@ from cli.drawn_cluster import DrawnCluster, addresses
 from dashboard.pages import ABOUT
 from dashboard.test_page_state import StoppedClock
 from podtide.allocator.recorded_days import RecordedDays
+from podtide.allocator.subnets import SubnetUsage
 from podtide.core.forecast.daily_maxima import DayMaximum
 from podtide.core.subnet.exhaustion import Thresholds
 from podtide.dashboard.answers import PageRefusal
-from podtide.dashboard.history_answers import forecast_answer
+from podtide.dashboard.history_answers import forecast_answer, with_readings
 from podtide.dashboard.network_answers import NetworkAnswers
 from podtide.dashboard.page_state import PageState
 from podtide.dashboard.pod_finder import PodFinder
@@ -194,3 +195,30 @@ async def test_pods_are_looked_up_once_for_all_who_ask_within_seconds() -> None:
     assert len(finder._kept) <= 64
     (pod,) = await finder.on_node("a")
     assert pod.key == "default/web"
+
+
+def usage(time: str, step: int, demand: int | None = None) -> SubnetUsage:
+    return SubnetUsage(
+        timestamp=f"2026-11-05T{time}Z",
+        step_seconds=step,
+        observed_seconds=step,
+        capacity=250,
+        reserved=100,
+        reserved_mean=100.0,
+        demand=demand,
+        need=None if demand is None else demand + 9,
+        batch=16,
+        owed=0,
+        containers=1,
+        exhausted_seconds=0.0,
+        starved_seconds=0.0,
+    )
+
+
+def test_a_reading_of_demand_stands_in_the_last_row_of_its_minute() -> None:
+    rows = [usage(time, 5) for time in ("11:59:55", "12:00:05", "12:00:50", "12:01:00", "12:03:10")]
+    minutes = [usage("12:00:00", 60, 40), usage("12:01:00", 60), usage("12:03:00", 60, 70)]
+    found = with_readings(rows, minutes)
+    assert [row.demand for row in found] == [None, None, 40, None, 70]
+    assert [row.need for row in found] == [None, None, 49, None, 79]
+    assert [row.timestamp for row in found] == [row.timestamp for row in rows]

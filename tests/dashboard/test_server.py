@@ -348,6 +348,9 @@ async def test_the_allocators_numbers_history_and_quarantine_are_shown(tmp_path:
             assert list(cells(answer)[1:6]) == [CellState.KEPT_BACK] * 4 + [CellState.FREE]
             status, answer, _ = await get(f"{url}/api/subnets/pods/usage?step=1m")
             assert (status, answer["subnet"]) == (200, "pods")
+            await allocator.sample()
+            _, answer, _ = await get(f"{url}/api/subnets/pods/usage")
+            assert (answer["step"], answer["demand"][-1], answer["need"][-1]) == (5, 0, 0)
             for bad in (
                 "step=2m",
                 "since=yesterday",

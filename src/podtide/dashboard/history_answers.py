@@ -4,14 +4,16 @@ A forecast of two years of days takes a moment of a core, so it is made in a thr
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TypeVar, get_args
+
+from msgspec.structs import replace
 
 from podtide.allocator.errors import AllocatorError, NoSuchSubnet
 from podtide.allocator.port import Allocator
 from podtide.allocator.recorded_days import RecordedDays, day_of, days_since, recorded_days
-from podtide.allocator.subnets import UsageStep
+from podtide.allocator.subnets import SubnetUsage, UsageStep
 from podtide.core.errors import InvalidInput
 from podtide.core.forecast.daily_maxima import daily_series
 from podtide.core.forecast.usage_forecast import (
@@ -23,6 +25,7 @@ from podtide.core.forecast.usage_forecast import (
     usage_model,
 )
 from podtide.core.subnet.exhaustion import Thresholds
+from podtide.core.subnet.usage_series import FIVE_SECONDS, MINUTES
 from podtide.dashboard.address_answers import no_such_subnet
 from podtide.dashboard.answers import ForecastAnswer, ReachedLevel, UsageAnswer, away, bad_question
 from podtide.dashboard.page_state import PageState
@@ -63,6 +66,9 @@ class HistoryAnswers:
         rows = await _answered(
             allocator.usage_history(network, subnet, since=start, until=end, step=asked), subnet
         )
+        if rows and rows[0].step_seconds == FIVE_SECONDS.step_seconds:
+            minutes = allocator.usage_history(network, subnet, since=start, until=end, step="1m")
+            rows = with_readings(rows, await _answered(minutes, subnet))
         return UsageAnswer(
             subnet=subnet,
             step=rows[0].step_seconds if rows else 0,
@@ -113,6 +119,17 @@ class HistoryAnswers:
                 trouble or f"the allocator was not asked for subnet {subnet} yet, or has none of the name"
             )
         return self._allocator, network
+
+
+def with_readings(rows: Sequence[SubnetUsage], minutes: Sequence[SubnetUsage]) -> tuple[SubnetUsage, ...]:
+    """Demand is read once a minute, and finer rows have none: each reading is put into the last row of its minute."""
+    readings = {int(to_wall_seconds(each.timestamp)): each for each in minutes if each.demand is not None}
+    found = []
+    for row in reversed(rows):
+        second = int(to_wall_seconds(row.timestamp))
+        reading = readings.pop(second - second % MINUTES.step_seconds, None)
+        found.append(replace(row, demand=reading.demand, need=reading.need) if reading else row)
+    return tuple(reversed(found))
 
 
 def forecast_answer(

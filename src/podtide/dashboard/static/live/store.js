@@ -91,22 +91,26 @@ export function tryToken(token) {
 /** @param {() => void} drawing */
 export function start(drawing) {
   draw = drawing;
-  readToken();
-  const follow = () => {
-    view.route = parseRoute(location.hash);
-    redraw();
-  };
-  addEventListener("hashchange", () => {
-    // A link with a token, opened in a tab that is already here.
-    if (location.hash.includes("token=")) {
-      readToken();
-      connection.stop();
-      connection.start();
-    }
-    follow();
-  });
-  whenUnauthorized(() => refused(""));
-  document.documentElement.dataset.state = "loading";
-  follow();
-  connection.start();
+  redraw();
 }
+
+function follow() {
+  view.route = parseRoute(location.hash);
+  redraw();
+}
+
+// The page names this module before app.js: the cluster is on its way while the views are.
+readToken();
+addEventListener("hashchange", () => {
+  // A link with a token, opened in a tab that is already here.
+  if (location.hash.includes("token=")) {
+    readToken();
+    connection.stop();
+    connection.start();
+  }
+  follow();
+});
+whenUnauthorized(() => refused(""));
+document.documentElement.dataset.state = "loading";
+follow();
+connection.start();
