@@ -159,6 +159,15 @@ SCENES = (
 )
 
 
+def in_few_colours(taken: Image.Image) -> Image.Image:
+    """Those that most of the picture has stay exactly what they are; the shades between them give way."""
+    counted = taken.getcolors(taken.width * taken.height) or []
+    most = [colour for _, colour in sorted(counted, reverse=True)[:COLOURS]]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in most if isinstance(colour, tuple) for part in colour])
+    return taken.quantize(palette=palette, dither=Image.Dither.NONE)
+
+
 def take(browser: Browser, url: str, picture: Picture) -> None:
     """Take one picture, and write it in few colours."""
     context = browser.new_context(
@@ -177,9 +186,7 @@ def take(browser: Browser, url: str, picture: Picture) -> None:
     taken = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     context.close()
     file = IMAGES / f"{picture.name}.png"
-    taken.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        file, optimize=True
-    )
+    in_few_colours(taken).save(file, optimize=True)
     print(f"docs/images/{file.name}  {file.stat().st_size / 1000:.0f} kB", flush=True)
 
 
