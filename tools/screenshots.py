@@ -125,7 +125,7 @@ def full_subnet() -> Iterator[DashboardProcess]:
 
 @contextmanager
 def large_fleet() -> Iterator[DashboardProcess]:
-    """5,000 nodes in three subnets of /16."""
+    """5,000 nodes in four subnets of /16."""
     with (
         empty_directory(),
         DrawnFleet(Path(), LARGE) as drawn,

@@ -43,8 +43,10 @@ from podtide.runtime.randomness import seeded_randomness
 
 MANAGER = "drawn"
 THEN = "2026-11-05T12:00:00Z"
-_BATCH = 4
+_BATCH = 16
 _BUFFER = Fraction(1, 2)
+_SPREAD = 25
+"""Nodes have so many pods more or less than the average."""
 _GONE = 0.06
 """The part of places from which a node has left: a map without gaps is not one of a cluster that lived."""
 _RELEASING = 0.05
@@ -64,11 +66,12 @@ class DrawnSubnet(Struct, frozen=True):
 
 
 LARGE = (
-    DrawnSubnet("east", "10.16.0.0/16", 1_700, 30),
-    DrawnSubnet("south", "10.32.0.0/16", 1_650, 30),
-    DrawnSubnet("west", "10.48.0.0/16", 1_650, 30),
+    DrawnSubnet("east", "10.16.0.0/16", 1_250, 30),
+    DrawnSubnet("north", "10.32.0.0/16", 1_250, 30),
+    DrawnSubnet("south", "10.48.0.0/16", 1_250, 30),
+    DrawnSubnet("west", "10.64.0.0/16", 1_250, 30),
 )
-"""5,000 nodes with 150,000 pods, in three subnets of /16."""
+"""5,000 nodes with 150,000 pods, in four subnets of /16."""
 
 
 class DrawnFleet:
@@ -135,7 +138,7 @@ async def _draw(cluster: EmbeddedCluster, subnet: DrawnSubnet) -> None:
     following = int(gateway) + 1
     reserved = 0
     for number in range(subnet.nodes):
-        statement = _statement(subnet.pods + chance.randint(-3, 3))
+        statement = _statement(subnet.pods + chance.randint(-_SPREAD, _SPREAD))
         name = f"{subnet.name}-{number:04}"
         if chance.random() < _GONE:
             following += statement.request + 1  # a node was here, and has left

@@ -53,7 +53,7 @@ def test_one_node_that_changes_is_one_row_that_changes(visited: PageVisit, fleet
 def test_a_map_of_sixteen_bits_is_drawn_and_a_node_lights_up(visited: PageVisit) -> None:
     page = visited.open_live("#/subnets/east")
     expect(visited.map).to_be_visible()
-    expect(page.locator('[data-legend="primary"] .number')).to_have_text("1700")
+    expect(page.locator('[data-legend="primary"] .number')).to_have_text("1250")
     visited.map.focus()
     while "east-0000" not in visited.readout.inner_text():
         page.keyboard.press("ArrowRight")

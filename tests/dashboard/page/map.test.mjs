@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { paintBlock } from "../../../src/podtide/dashboard/static/map/block_pixels.js";
 import { MapContents, UtilizationContents } from "../../../src/podtide/dashboard/static/map/contents.js";
 import { BLOCK, blockRanges, cellAt, cornerOf, labelledBlocks, layoutFor, moved } from "../../../src/podtide/dashboard/static/map/geometry.js";
-import { STATES, pixel, scaleStep, statePalette } from "../../../src/podtide/dashboard/static/map/states.js";
+import { STATES, pixel, scaleStep, shadeOf, statePalette } from "../../../src/podtide/dashboard/static/map/states.js";
 
 const base64 = (bytes) => Buffer.from(bytes).toString("base64");
 
@@ -111,6 +111,11 @@ test("the scale rises with use, and only a full /24 is full", () => {
   assert.deepEqual([steps[0], steps[1], steps[255], steps[256]], [0, 1, 7, 8]);
 });
 
+test("the shade of a node rises with what its pods need of it", () => {
+  const shades = [[0, 0], [0, 9], [1, 9], [5, 5], [9, 1], [9, 0]].map(([pods, idle]) => shadeOf({ pods, idle }));
+  assert.deepEqual(shades, [0, 0, 0, 2, 4, 4]);
+});
+
 test("a pixel has the bytes red, green, blue, opaque", () => {
   assert.deepEqual([...new Uint8Array(Uint32Array.of(pixel("#0a62a6")).buffer)], [0x0a, 0x62, 0xa6, 255]);
 });
@@ -140,6 +145,14 @@ test(`a cell of ${layout.cell} pixels has the colour of its state, and is dimmed
   assert.equal(lit(3), palette.dim[5]);
   assert.equal(lit(200), palette.fill[5]);
   assert.equal(painted(cells, owners, { owner: 0, states: 0xffff & ~(1 << 5) }, layout)(200), palette.dim[5]);
+});
+
+test(`where pods are not told, a cell of ${layout.cell} pixels is the darker, the more of its node's addresses they need`, () => {
+  const owners = Array.from({ length: 256 }, (_, i) => (i < 128 ? 1 : 2));
+  const { fill, held } = statePalette("light");
+  const at = painted(Array(256).fill(4).fill(6, 250), owners, { ...ALL, shades: Uint8Array.of(0, 0, 4) }, layout);
+  assert.deepEqual([at(3), at(200), at(252)], [fill[4], fill[5], fill[6]]);
+  assert.deepEqual([held[0], held[4], held.length], [fill[4], fill[5], 5]);
 });
 
 test(`with cells of ${layout.cell} pixels, a line stands where the neighbour's node is another one, and nowhere else`, () => {

@@ -2,6 +2,7 @@
 // block under a tenth of a millisecond.
 
 import { BLOCK } from "./geometry.js";
+import { IDLE } from "./states.js";
 
 /** Cells smaller than these (device pixels) have no room for lines between them, or for marks. */
 const GRID_FROM = 5;
@@ -12,6 +13,8 @@ const ALL_EDGES_FROM = 8; // smaller ones get the line to another node on their 
  * @typedef {object} Look what the reader looks at
  * @property {number} owner the node that is lit up, 0 = none
  * @property {number} states bit per state: those that are not dimmed
+ * @property {Uint8Array|null} [shades] per node, how much of what it holds its pods need: where it is not told which
+ *   addresses these are
  */
 
 /**
@@ -38,7 +41,7 @@ function paintSmall(pixels, layout, cells, owners, palette, look) {
       const owner = owners[index];
       const seen = look.owner === 0 || owner === look.owner;
       const lit = seen && (look.states >> state) & 1;
-      const fill = state === 0 ? palette.surface : lit ? palette.fill[state] : palette.dim[state];
+      const fill = state === 0 ? palette.surface : lit ? litFill(palette, look, state, owner) : palette.dim[state];
       const edge = owner !== 0 && (index === 0 || owners[index - 1] !== owner) ? thick : 0;
       const outline = seen ? palette.outline : palette.outlineDim;
       for (let x = 0; x < cell; x++, at++) pixels[at] = x < edge ? outline : x < size ? fill : palette.surface;
@@ -54,7 +57,7 @@ function paintLarge(pixels, layout, cells, owners, palette, look) {
     const state = cells[index];
     if (state === 0) continue;
     const lit = (look.owner === 0 || owners[index] === look.owner) && (look.states >> state) & 1;
-    fillCell(pixels, layout, index, lit ? palette.fill[state] : palette.dim[state]);
+    fillCell(pixels, layout, index, lit ? litFill(palette, look, state, owners[index]) : palette.dim[state]);
     if (lit && layout.cell >= MARK_FROM) markCell(pixels, layout, index, palette.marks[state], palette.mark[state]);
   }
   for (let index = 0; index < BLOCK; index++) {
@@ -62,6 +65,10 @@ function paintLarge(pixels, layout, cells, owners, palette, look) {
     const lit = look.owner === 0 || owners[index] === look.owner;
     outlineCell(pixels, layout, index, owners, lit ? palette.outline : palette.outlineDim);
   }
+}
+
+function litFill(palette, look, state, owner) {
+  return look.shades && state === IDLE ? palette.held[look.shades[owner] | 0] : palette.fill[state];
 }
 
 function corner(layout, index) {

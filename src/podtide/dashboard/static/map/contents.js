@@ -3,11 +3,9 @@
 
 import { BLOCK } from "./geometry.js";
 import { addressAt, bytesOf, wordsOf } from "../logic/addresses.js";
-import { scaleStep, STATES } from "./states.js";
+import { IDLE, ON_POD, scaleStep, STATES } from "./states.js";
 
 const STATE_COUNT = STATES.length;
-const IDLE = 4;
-const ON_POD = 5;
 
 export class MapContents {
   /**

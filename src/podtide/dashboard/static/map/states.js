@@ -19,6 +19,17 @@ export const STATES = [
   { code: 8, key: "draining", title: "draining", hint: "in a CIDR that is being emptied, not reserved", mark: "bars", light: "#ddd3a8", dark: "#57502f" },
 ];
 
+export const IDLE = 4;
+export const ON_POD = 5;
+
+/** From a node whose pods need next to nothing of what it holds, to one whose pods need nearly all. */
+const SHADES = 5;
+
+/** @param {{pods: number, idle: number}} parts of a node's pool */
+export function shadeOf({ pods, idle }) {
+  return pods > 0 ? Math.min(SHADES - 1, Math.floor((pods * SHADES) / (pods + idle))) : 0;
+}
+
 /** Those that stand in the legend, in the order of a life: free, held, used, given back. */
 export const LEGEND = ["pod", "idle", "primary", "releasing", "quarantined", "free", "kept", "draining"].map((key) =>
   STATES.find((state) => state.key === key),
@@ -63,6 +74,7 @@ export function mixed(colour, towards, share) {
  * @typedef {object} Palette
  * @property {Uint32Array} fill per state
  * @property {Uint32Array} dim per state, for what is not looked at
+ * @property {Uint32Array} held per shade, for addresses of a node that are idle or on a pod
  * @property {number} surface
  * @property {number} outline
  * @property {number} outlineDim
@@ -90,6 +102,7 @@ function palette(theme, colours, marks) {
   return {
     fill,
     dim: fill.map((colour) => mixed(colour, surface, 0.82)),
+    held: Uint32Array.from({ length: SHADES }, (_, shade) => mixed(fill[IDLE], fill[ON_POD], shade / (SHADES - 1))),
     surface,
     outline,
     outlineDim: mixed(outline, surface, 0.8),

@@ -1,7 +1,7 @@
 // Parts of a view that can wait a frame: a page that mounts all at once blocks its first frame for as long as all of it
 // takes, while code that has just come runs slowly.
 
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 
 /** Shows its children from the next frame on. */
 export function Later({ children }) {
@@ -23,4 +23,16 @@ export function useModule(load) {
     load().then(setLoaded);
   }, []);
   return loaded;
+}
+
+/** The nodes as they were at most so many milliseconds ago: in a burst every event brings others. */
+export function useSettled(nodes, milliseconds) {
+  const [settled, setSettled] = useState(nodes);
+  const latest = useRef(nodes);
+  latest.current = nodes;
+  useEffect(() => {
+    const timer = setInterval(() => setSettled(latest.current), milliseconds);
+    return () => clearInterval(timer);
+  }, []);
+  return settled.size === 0 ? nodes : settled;
 }

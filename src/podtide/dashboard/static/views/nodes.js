@@ -1,28 +1,17 @@
 // All nodes, worst first. Thousands of rows are as quick as twenty: only those in sight are in the document.
 
-import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
 import { COLUMNS, filterNodes, sortNodes } from "../logic/node_order.js";
 import { routeTo } from "../logic/routes.js";
 import { visibleRows } from "../logic/visible_rows.js";
 import { count, counted } from "../logic/words.js";
+import { useSettled } from "./later.js";
 import { NodePanel, ReadyBadge } from "./node_panel.js";
 import { Empty } from "./notices.js";
 import { PoolBar } from "./pool_bar.js";
 
 const ROW = 34; // pixels, as in the style sheet
 const SETTLE = 1000; // milliseconds between new orders, so that rows can be read and clicked
-
-/** The nodes as they were at most a second ago: in a burst every event brings others. */
-function useSettled(nodes) {
-  const [settled, setSettled] = useState(nodes);
-  const latest = useRef(nodes);
-  latest.current = nodes;
-  useEffect(() => {
-    const timer = setInterval(() => setSettled(latest.current), SETTLE);
-    return () => clearInterval(timer);
-  }, []);
-  return settled.size === 0 ? nodes : settled;
-}
 
 function Heading({ column, order, onOrder }) {
   const sorted = order?.key === column.key;
@@ -53,7 +42,7 @@ export function Nodes({ cluster, route }) {
   const [text, setText] = useState("");
   const [view, setView] = useState({ scrollTop: 0, height: 800 });
   const frame = useRef(null);
-  const nodes = useSettled(cluster.nodes);
+  const nodes = useSettled(cluster.nodes, SETTLE);
   const sorted = useMemo(() => sortNodes(nodes.values(), order), [nodes, order]);
   const rows = useMemo(() => filterNodes(sorted, text), [sorted, text]);
   const scale = useMemo(() => rows.reduce((most, node) => Math.max(most, node.held), 0), [rows]);

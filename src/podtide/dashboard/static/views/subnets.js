@@ -44,7 +44,7 @@ function Figures({ subnet }) {
     </dl>`;
 }
 
-function SubnetDetail({ subnet, hasHistory, theme, route }) {
+function SubnetDetail({ subnet, nodes, hasHistory, theme, route }) {
   const TheMap = isLarge(subnet) ? UtilizationMap : AddressMap;
   // Other ranges move all blocks: another map.
   const ranges = subnet.cidrs.map(({ cidr }) => cidr).join(" ");
@@ -65,7 +65,7 @@ function SubnetDetail({ subnet, hasHistory, theme, route }) {
       </section>
       <section class="panel" aria-labelledby="map-title">
         <h3 id="map-title">Addresses</h3>
-        <${Later}><${TheMap} key=${`${subnet.name} ${ranges}`} subnet=${subnet.name} theme=${theme} node=${route.node} onNode=${onNode} /><//>
+        <${Later}><${TheMap} key=${`${subnet.name} ${ranges}`} subnet=${subnet.name} nodes=${nodes} theme=${theme} node=${route.node} onNode=${onNode} /><//>
       </section>
     </article>`;
 }
@@ -85,7 +85,7 @@ export function Subnets({ cluster, route, theme }) {
         ${subnets.map((subnet) => html`<${SubnetCard} key=${subnet.name} subnet=${subnet} chosen=${subnet === chosen} />`)}
       <//>
       ${chosen
-        ? html`<${Later}><${SubnetDetail} subnet=${chosen} hasHistory=${cluster.cluster.hasAllocator} theme=${theme} route=${route} /><//>`
+        ? html`<${Later}><${SubnetDetail} subnet=${chosen} nodes=${cluster.nodes} hasHistory=${cluster.cluster.hasAllocator} theme=${theme} route=${route} /><//>`
         : html`<div class="subnet-detail"><${Notice} kind="problem">Subnet ${route.name} is not there (any more). It was removed, or the name is misspelled. Choose another one.<//></div>`}
       ${route.node && html`<${NodePanel} name=${route.node} cluster=${cluster} closeTo=${routeTo({ tab: "subnets", name: route.name })} />`}
     </div>`;

@@ -11,8 +11,8 @@ import { Loading, Notice } from "./notices.js";
 
 const LOOK = { owner: 0, states: 0xffff };
 
-/** @param {{subnet: string, theme: "light"|"dark", node: string|null, onNode: (node: string|null) => void}} props */
-export function UtilizationMap({ subnet, theme, node, onNode }) {
+/** @param {{subnet: string, nodes: Map<string, object>, theme: "light"|"dark", node: string|null, onNode: (node: string|null) => void}} props */
+export function UtilizationMap({ subnet, nodes, theme, node, onNode }) {
   const { contents, touched, error } = useMap(subnet, "utilization");
   const [zoomed, setZoomed] = useState(null);
   const zoom = useRef(null);
@@ -37,6 +37,6 @@ export function UtilizationMap({ subnet, theme, node, onNode }) {
     ${zoomed && html`
       <section class="zoomed" ref=${zoom} aria-label=${`Addresses of ${zoomed.base}${prefix}`} data-zoomed>
         <h4 class="mono">${zoomed.base}${prefix} <button class="link" onClick=${() => setZoomed(null)}>close</button></h4>
-        <${AddressMap} subnet=${subnet} only=${zoomed.at} theme=${theme} node=${node} onNode=${onNode} />
+        <${AddressMap} subnet=${subnet} nodes=${nodes} only=${zoomed.at} theme=${theme} node=${node} onNode=${onNode} />
       </section>`}`;
 }
