@@ -71,9 +71,15 @@ def show_forecast(page: Page) -> None:
 
 @contextmanager
 def empty_directory() -> Iterator[None]:
-    """Work in a directory that is gone afterwards: the page names the kubeconfig's path, which is to be a short one."""
+    """Work in a directory that is gone afterwards."""
     with TemporaryDirectory() as directory, chdir(directory):
         yield
+
+
+def named(kubeconfig: Path) -> Path:
+    """The kubeconfig with a context's name as clusters have it: the page shows it."""
+    kubeconfig.write_text(kubeconfig.read_text().replace('"podtide"', '"prod-east"'))
+    return kubeconfig
 
 
 @contextmanager
@@ -88,7 +94,7 @@ def busy_cluster() -> Iterator[DashboardProcess]:
     with empty_directory():
         living = LivingCluster(Path(), plan)
         write_past(living.database, PastWeeks(cidr=cidr, begin=260, end=540), time.time())
-        with living, DashboardProcess(living.kubeconfig, "--allocator", living.allocator_url) as running:
+        with living, DashboardProcess(named(living.kubeconfig), "--allocator", living.allocator_url) as running:
             for number, node in enumerate(nodes):
                 living.add_pods(node, 26 + 5 * number % 11)
             living.settle()
@@ -113,7 +119,7 @@ def full_subnet() -> Iterator[DashboardProcess]:
     with (
         empty_directory(),
         LivingCluster(Path(), ClusterPlan(cidr="10.1.0.0/24", nodes=nodes, speed=4)) as living,
-        DashboardProcess(living.kubeconfig, "--allocator", living.allocator_url) as running,
+        DashboardProcess(named(living.kubeconfig), "--allocator", living.allocator_url) as running,
     ):
         for number, node in enumerate(nodes):
             living.add_pods(node, 28 + number % 3)
@@ -129,7 +135,7 @@ def large_fleet() -> Iterator[DashboardProcess]:
     with (
         empty_directory(),
         DrawnFleet(Path(), LARGE) as drawn,
-        DashboardProcess(drawn.kubeconfig) as running,
+        DashboardProcess(named(drawn.kubeconfig)) as running,
     ):
         yield running
 
@@ -142,16 +148,16 @@ SCENES = (
             Picture(
                 name="page-dark", fragment="#/subnets/pods", theme="dark", height=1280, before=show_forecast
             ),
-            Picture(name="page-narrow", fragment="#/subnets/pods", width=390, height=1100),
+            Picture(name="page-narrow", fragment="#/subnets/pods", width=390, height=1500),
             Picture(name="page-node", fragment="#/subnets/pods/nodes/node-04"),
             Picture(name="page-decisions", fragment="#/decisions", height=760, before=open_a_decision),
-            Picture(name="page-slices", fragment="#/networks/storage", height=720),
+            Picture(name="page-slices", fragment="#/networks/storage", height=780),
         ),
     ),
     (
         full_subnet,
         (
-            Picture(name="page-full", fragment="#/subnets/pods", height=940),
+            Picture(name="page-full", fragment="#/subnets/pods", height=1010),
             Picture(name="page-waiting", fragment="#/waiting", height=600),
         ),
     ),

@@ -40,17 +40,20 @@ def dashboard(*, listen: str, page_token_file: Path | None, places: AskedPlaces)
     It only reads, by the rights of the kubeconfig. With --allocator or --database it also shows the allocator's own numbers,
     quarantine, the history of subnets and forecasts.
     """
+    address = page_address(listen, flag="--listen", token_file=page_token_file)
+    token = page_token(page_token_file)
+    access = places.there.access()
     options = PageOptions(
-        listen=page_address(listen, flag="--listen", token_file=page_token_file),
-        token=page_token(page_token_file),
-        name=places.there.access().found_in,
+        listen=address,
+        token=token,
+        name=access.context or access.found_in,
         networks_namespace=places.networks_namespace,
     )
     raise_descriptor_limit()
-    asyncio.run(_serve(options, places))
+    asyncio.run(_serve(options, places, shown=access.found_in))
 
 
-async def _serve(options: PageOptions, places: AskedPlaces) -> None:
+async def _serve(options: PageOptions, places: AskedPlaces, *, shown: str) -> None:
     signals, clock = Signals(), SystemClock()
     runtime = Runtime(
         clock=clock,
@@ -60,7 +63,7 @@ async def _serve(options: PageOptions, places: AskedPlaces) -> None:
     async with places.opened() as (cluster, allocator):
         await cluster.list(Node, limit=1)  # so that an unreachable cluster is told at once
         async with running_page(options, cluster, allocator, runtime=runtime) as address:
-            click.echo(f"{page_url(address)} shows {options.name}, until Ctrl-C")
+            click.echo(f"{page_url(address)} shows {shown}, until Ctrl-C")
             if options.token:
                 click.echo("The page asks for the token; or append #token=TOKEN to the address.")
             await signals.next()

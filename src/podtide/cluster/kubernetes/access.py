@@ -96,5 +96,7 @@ class Access(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     is_pods_own: bool = False
     """Whether this is the pod's own service account, and the namespace that of the pod."""
+    context: str = ""
+    """The name that people know the cluster by; empty for a pod's own service account."""
     found_in: str
     """For messages: `context kind in /home/me/.kube/config`."""

@@ -50,6 +50,7 @@ def load_kubeconfig(paths: Sequence[Path], context: str = "") -> Access:
         endpoint=_endpoint(cluster, found_in),
         user=_user(user, cluster, found_in),
         namespace=chosen.namespace,
+        context=name,
         found_in=found_in,
     )
 
