@@ -15,14 +15,21 @@ import { Waiting } from "./views/waiting.js";
 
 const VIEWS = { subnets: Subnets, nodes: Nodes, waiting: Waiting, decisions: Decisions, networks: Networks, health: Health };
 
+function View(props) {
+  useEffect(() => {
+    performance.mark("cluster-shown"); // for benchmarks
+  }, []);
+  const Chosen = VIEWS[props.route.tab];
+  return html`<${Chosen} ...${props} />`;
+}
+
 function Main({ view: { cluster, connection, why, route }, theme }) {
   if (connection === "token") return html`<${TokenForm} why=${why} />`;
   if (cluster.cluster === null) {
     return html`<div class="first-load"><p class="loading" role="status">Loading the cluster …</p>
       ${why && html`<${Notice} kind="problem">${why} The page tries again by itself.<//>`}</div>`;
   }
-  const Chosen = VIEWS[route.tab];
-  return html`<${Chosen} cluster=${cluster} route=${route} theme=${theme} />`;
+  return html`<${View} cluster=${cluster} route=${route} theme=${theme} />`;
 }
 
 /** Ages are written anew every second, and nothing else is. */
@@ -52,13 +59,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 
 const root = document.getElementById("root");
-let isShown = false;
 start(() => {
   document.title = view.cluster.cluster ? `${view.cluster.cluster.name} · podtide` : "podtide";
   render(html`<${Page} current=${{ ...view }} />`, root);
-  if (!isShown && view.cluster.cluster !== null) {
-    isShown = true;
-    performance.mark("cluster-shown"); // for benchmarks
-  }
 });
 onTheme(redraw);

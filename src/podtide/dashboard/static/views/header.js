@@ -5,6 +5,7 @@ import { redraw } from "../live/store.js";
 import { routeTo } from "../logic/routes.js";
 import { count, duration } from "../logic/words.js";
 import { currentTheme, toggleTheme } from "../theme.js";
+import { Later } from "./later.js";
 
 const TITLES = { subnets: "Subnets", nodes: "Nodes", waiting: "Waiting pods", decisions: "Decisions", networks: "Networks", health: "Health" };
 
@@ -68,6 +69,6 @@ export function Header({ view }) {
         <${ConnectionState} view=${view} />
         <${ThemeToggle} />
       </div>
-      ${cluster && view.connection !== "token" && html`<${Tabs} view=${view} />`}
+      ${cluster && view.connection !== "token" && html`<${Later}><${Tabs} view=${view} /><//>`}
     </header>`;
 }

@@ -81,9 +81,9 @@ export function Subnets({ cluster, route, theme }) {
   const chosen = route.name === null ? subnets[0] : cluster.subnets.get(route.name);
   return html`
     <div class="with-list ${route.node ? "with-panel" : ""}">
-      <${CardList} label="Subnets" chosen=${chosen?.name}>
+      <${Later}><${CardList} label="Subnets" chosen=${chosen?.name}>
         ${subnets.map((subnet) => html`<${SubnetCard} key=${subnet.name} subnet=${subnet} chosen=${subnet === chosen} />`)}
-      <//>
+      <//><//>
       ${chosen
         ? html`<${Later}><${SubnetDetail} subnet=${chosen} nodes=${cluster.nodes} hasHistory=${cluster.cluster.hasAllocator} theme=${theme} route=${route} /><//>`
         : html`<div class="subnet-detail"><${Notice} kind="problem">Subnet ${route.name} is not there (any more). It was removed, or the name is misspelled. Choose another one.<//></div>`}
