@@ -4,8 +4,8 @@ import uPlot from "../vendor/uplot.js";
 import { count } from "../logic/words.js";
 
 const COLOURS = {
-  light: { ink: "#4a5565", grid: "#e4e8ed", capacity: "#3b4656", reserved: "#0a62a6", fill: "#0a62a617", need: "#a8467f", demand: "#00785a", band: "#0a62a626", exhausted: "#e8a20030", exhaustedStrip: "#e8a200", starved: "#c43d0a38", starvedStrip: "#c43d0a", threshold: "#8a94a3", batch: "#6b4fa0" },
-  dark: { ink: "#a3afbf", grid: "#253040", capacity: "#c6d0dd", reserved: "#5db8fb", fill: "#5db8fb24", need: "#f08bc4", demand: "#3fcf9f", band: "#5db8fb2b", exhausted: "#f0b42926", exhaustedStrip: "#f0b429", starved: "#f2703a38", starvedStrip: "#f2703a", threshold: "#6b788a", batch: "#b49af0" },
+  light: { ink: "#4a5565", grid: "#e4e8ed", capacity: "#3b4656", reserved: "#0a62a6", fill: "#0a62a617", need: "#a8467f", demand: "#00785a", band: "#0a62a626", exhausted: "#e8a20026", exhaustedStrip: "#e8a200", starved: "#c43d0a1f", starvedStrip: "#c43d0a", threshold: "#8a94a3", batch: "#6b4fa0" },
+  dark: { ink: "#a3afbf", grid: "#253040", capacity: "#c6d0dd", reserved: "#5db8fb", fill: "#5db8fb24", need: "#f08bc4", demand: "#3fcf9f", band: "#5db8fb2b", exhausted: "#f0b42926", exhaustedStrip: "#f0b429", starved: "#f2703a26", starvedStrip: "#f2703a", threshold: "#6b788a", batch: "#b49af0" },
 };
 const STRIP = 4; // CSS pixels
 const FONT = '11px Inter, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif';
