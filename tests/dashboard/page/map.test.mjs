@@ -147,7 +147,7 @@ test(`a cell of ${layout.cell} pixels has the colour of its state, and is dimmed
   assert.equal(painted(cells, owners, { owner: 0, states: 0xffff & ~(1 << 5) }, layout)(200), palette.dim[5]);
 });
 
-test(`where pods are not told, a cell of ${layout.cell} pixels is the darker, the more of its node's addresses they need`, () => {
+test(`where pods are not told, a cell of ${layout.cell} pixels has the stronger blue, the more of its node's addresses they need`, () => {
   const owners = Array.from({ length: 256 }, (_, i) => (i < 128 ? 1 : 2));
   const { fill, held } = statePalette("light");
   const at = painted(Array(256).fill(4).fill(6, 250), owners, { ...ALL, shades: Uint8Array.of(0, 0, 4) }, layout);

@@ -89,7 +89,7 @@ export function AddressMap({ subnet, nodes, only = null, theme, node, onNode }) 
   return html`
     <${Legend} counts=${counts} hidden=${hidden} onHidden=${setHidden} theme=${theme} shaded=${shades !== null} />
     ${error && html`<${Notice} kind="problem">The map may be old: ${error.message}<//>`}
-    ${shades && html`<p class="quiet">The cluster is large: the darker a node, the more of its addresses pods need. Choose a node to see which they are.</p>`}
+    ${shades && html`<p class="quiet">The cluster is large: the stronger the blue of a node, the more of its addresses pods need. Choose a node to see which they are.</p>`}
     ${node && html`<p class="quiet" data-lit>${owner
       ? html`<b>${node}</b> holds ${count(counts.reduce((sum, value) => sum + value, 0))} addresses here. <button class="link" onClick=${() => onNode(null)}>Show all nodes</button>`
       : html`<b>${node}</b> holds no address here.`}</p>`}

@@ -6,7 +6,7 @@ import { IDLE, LEGEND, statePalette } from "../map/states.js";
 import { marked } from "../map/block_pixels.js";
 
 const SIZE = 14;
-const HELD = { ...LEGEND.find((state) => state.code === IDLE), title: "held by a node", hint: "the darker, the more of its node's addresses pods need" };
+const HELD = { ...LEGEND.find((state) => state.code === IDLE), title: "held by a node", hint: "the stronger its blue, the more of its node's addresses pods need" };
 
 /** A cell as the map draws it, colour and mark; or all its shades. */
 export function Swatch({ state, theme, shaded = false }) {
