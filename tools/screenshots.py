@@ -94,7 +94,10 @@ def busy_cluster() -> Iterator[DashboardProcess]:
     with empty_directory():
         living = LivingCluster(Path(), plan)
         write_past(living.database, PastWeeks(cidr=cidr, begin=260, end=540), time.time())
-        with living, DashboardProcess(named(living.kubeconfig), "--allocator", living.allocator_url) as running:
+        with (
+            living,
+            DashboardProcess(named(living.kubeconfig), "--allocator", living.allocator_url) as running,
+        ):
             for number, node in enumerate(nodes):
                 living.add_pods(node, 26 + 5 * number % 11)
             living.settle()
@@ -167,11 +170,15 @@ SCENES = (
 
 def in_few_colours(taken: Image.Image) -> Image.Image:
     """Those that most of the picture has stay exactly what they are; the shades between them give way."""
-    counted = taken.getcolors(taken.width * taken.height) or []
-    most = [colour for _, colour in sorted(counted, reverse=True)[:COLOURS]]
+    counted = sorted(taken.getcolors(taken.width * taken.height) or [], reverse=True)
+    numbers = {colour: number for number, (_, colour) in enumerate(counted[:COLOURS])}
     palette = Image.new("P", (1, 1))
-    palette.putpalette([part for colour in most if isinstance(colour, tuple) for part in colour])
-    return taken.quantize(palette=palette, dither=Image.Dither.NONE)
+    palette.putpalette([part for colour in numbers if isinstance(colour, tuple) for part in colour])
+    reduced = taken.quantize(palette=palette, dither=Image.Dither.NONE)  # the nearest, more or less
+    reduced.putdata(
+        [numbers.get(colour, near) for colour, near in zip(taken.getdata(), reduced.getdata(), strict=True)]
+    )
+    return reduced
 
 
 def take(browser: Browser, url: str, picture: Picture) -> None:
