@@ -176,7 +176,10 @@ def in_few_colours(taken: Image.Image) -> Image.Image:
     palette.putpalette([part for colour in numbers if isinstance(colour, tuple) for part in colour])
     reduced = taken.quantize(palette=palette, dither=Image.Dither.NONE)  # the nearest, more or less
     reduced.putdata(
-        [numbers.get(colour, near) for colour, near in zip(taken.getdata(), reduced.getdata(), strict=True)]
+        [
+            numbers.get(colour, near)
+            for colour, near in zip(taken.get_flattened_data(), reduced.get_flattened_data(), strict=True)
+        ]
     )
     return reduced
 
