@@ -175,12 +175,8 @@ def in_few_colours(taken: Image.Image) -> Image.Image:
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in numbers if isinstance(colour, tuple) for part in colour])
     reduced = taken.quantize(palette=palette, dither=Image.Dither.NONE)  # the nearest, more or less
-    reduced.putdata(
-        [
-            numbers.get(colour, near)
-            for colour, near in zip(taken.get_flattened_data(), reduced.get_flattened_data(), strict=True)
-        ]
-    )
+    pixels = zip(taken.get_flattened_data(), reduced.tobytes(), strict=True)
+    reduced.frombytes(bytes(numbers.get(colour, near) for colour, near in pixels))
     return reduced
 
 
