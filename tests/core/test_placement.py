@@ -116,35 +116,182 @@ def test_while_an_address_can_be_had_every_node_has_room_for_a_pod(pods: list[in
             assert number == count
 
 
+counts = st.integers(0, 300)
+ranges = st.builds(lambda least, more: (least, least + more), counts, st.one_of(st.just(0), counts))
+subnets = st.builds(
+    SubnetRoom,
+    capacity=counts,
+    reserved=ranges.map(lambda ends: ReservedRange(*ends)),
+    pods=ranges.map(lambda ends: PodRange(*ends)),
+    containers=st.integers(1, 20),
+    maxima=st.integers(0, 400),
+)
+rooms = st.sampled_from([0, 1, 2, 4, 8, 64, UNLIMITED])
+
+
+@given(st.one_of(st.none(), rooms), subnets)
+def test_a_room_is_the_largest_power_of_two_for_which_there_is_enough(
+    before: int | None, subnet: SubnetRoom
+) -> None:
+    room, share = decide_room(before, subnet), Fraction(subnet.at_least, subnet.containers)
+    if subnet.capacity <= subnet.reserved.least:
+        assert room == 0
+    elif subnet.maxima <= subnet.capacity:
+        assert room == UNLIMITED
+    else:
+        assert room.bit_count() == 1
+        enough = room if before is None or room <= before else Fraction(room * 4, 3)
+        enough_for_more = 2 * room if before is None or room < before else Fraction(2 * room * 4, 3)
+        assert room == 1 or enough <= share
+        assert share < enough_for_more
+
+
+@given(subnets, st.integers(1, 20), ranges, counts, st.booleans())
+def test_the_only_cluster_of_a_subnet_may_publish_what_pods_can_have_and_one_for_each_node_beside_it(
+    subnet: SubnetRoom, nodes: int, pods: tuple[int, int], numbers: int, is_lowering: bool
+) -> None:
+    subnet = structs.replace(subnet, containers=nodes)
+    known = ClusterSums(nodes=nodes, pods=PodRange(*pods), numbers=numbers, is_lowering=is_lowering)
+    assert others_of(subnet, known) == NO_OTHERS
+    left = room_left(4, subnet, NO_OTHERS, known)
+    can_have = subnet.capacity - (subnet.reserved.most - subnet.pods.most)
+    assert left.unpublished == can_have - numbers
+    might_have = subnet.capacity - (subnet.reserved.least - subnet.pods.least)
+    assert left.for_one == (pods[0] < might_have and (numbers < can_have + nodes or not is_lowering))
+
+
+@given(subnets, st.integers(1, 20), st.integers(1, 20), ranges, ranges)
+def test_what_clusters_that_share_a_subnet_may_publish_together_is_what_pods_can_have(
+    subnet: SubnetRoom, nodes: int, other_nodes: int, pods: tuple[int, int], other_pods: tuple[int, int]
+) -> None:
+    ends = zip(pods, other_pods, strict=True)
+    subnet = structs.replace(subnet, containers=nodes + other_nodes, pods=PodRange(*map(sum, ends)))
+    one = ClusterSums(nodes=nodes, pods=PodRange(*pods), numbers=0)
+    other = ClusterSums(nodes=other_nodes, pods=PodRange(*other_pods), numbers=0)
+    assert others_of(subnet, one) == other.pods
+    lefts = [room_left(4, subnet, others_of(subnet, each), each) for each in (one, other)]
+    may_publish = sum(left.unpublished for left in lefts)
+    assert may_publish <= subnet.at_least + subnet.pods.most < may_publish + len(lefts)
+    for left, each in zip(lefts, (one, other), strict=True):
+        share = Fraction(subnet.at_least * each.nodes, nodes + other_nodes)
+        assert 0 <= each.pods.most + share - left.unpublished < 1
+        assert left.for_one == (subnet.at_most > 0)
+    more = structs.replace(one, pods=PodRange(pods[0] + 3, pods[1] + 3))  # since the subnet was read
+    taken = room_left(4, subnet, other.pods, more)
+    assert taken.for_one == (subnet.at_most > 3)
+    assert 0 <= taken.unpublished - lefts[0].unpublished <= 3
+
+
+@given(subnets, st.integers(0, 20), ranges)
+def test_other_clusters_have_no_less_than_no_pods(
+    subnet: SubnetRoom, nodes: int, pods: tuple[int, int]
+) -> None:
+    others = others_of(subnet, ClusterSums(nodes=nodes, pods=PodRange(*pods), numbers=0))
+    assert min(others.least, others.most) >= 0
+
+
 rooms_left = st.builds(
     RoomLeft,
-    room=st.sampled_from([0, 1, 2, 4, 8, 64, UNLIMITED]),
+    room=rooms,
     for_one=st.booleans(),
     unpublished=st.integers(-20, 100),
-)
-restating = st.builds(
-    PublishedNode,
-    pods=st.integers(0, 60),
-    maximum=st.integers(1, 40),
-    shown=st.integers(0, 80),
-    placed_pods=st.integers(0, 60),
-    is_outdated=st.booleans(),
 )
 nodes = st.builds(
     PublishedNode,
     pods=st.integers(0, 60),
-    maximum=st.integers(1, 40),
+    possible_pods=st.integers(0, 80),
+    maximum=st.integers(1, 80),
     unrequested=st.integers(-3, 10),
-    shown=st.one_of(st.none(), st.integers(0, 80)),
+    shown=st.one_of(st.none(), st.integers(0, 120)),
 )
+"""Nodes whose pods are known."""
+windows = st.builds(
+    structs.replace,
+    nodes,
+    shown=st.integers(0, 120),
+    placed_pods=st.integers(0, 60),
+    is_outdated=st.booleans(),
+)
+"""Nodes of which a window is known, and what was placed there."""
+all_nodes = st.one_of(nodes, windows)
+
+
+class Decided:
+    """What is decided for a node, in pods: those without a request are added to what it publishes."""
+
+    def __init__(self, node: PublishedNode, left: RoomLeft) -> None:
+        self.number = decide_published(node, left)
+        self.pods_there = node.pods if node.placed_pods is None else min(node.pods, node.placed_pods)
+        """As many are there at most, by all that is known."""
+        counted = self.pods_there if node.is_outdated else node.pods
+        self.highest = max(counted, min(node.maximum, counted + left.room))
+        """With all its room."""
+        self.lowest = max(counted, min(node.maximum, counted + min(left.room, max(1, left.room // 4))))
+        """With the least part of its room that it is left with."""
+        self.shown = 0 if node.shown is None else node.shown + node.unrequested
+        self.pods = max(self.number + node.unrequested, 0)
+        """What it decided, unless that was less than pods without a request."""
+        self.is_cut = not self.number
+        """Whether it may have been."""
+
+
+@given(all_nodes, rooms_left)
+def test_never_less_is_published_than_pods_there_request(node: PublishedNode, left: RoomLeft) -> None:
+    decided = Decided(node, left)
+    assert decided.number >= max(0, decided.pods_there - node.unrequested)
+
+
+@given(all_nodes, rooms_left)
+def test_never_more_is_published_than_the_room_allows_or_was_published_before(
+    node: PublishedNode, left: RoomLeft
+) -> None:
+    decided = Decided(node, left)
+    assert decided.is_cut or decided.pods <= max(decided.highest, decided.shown)
+
+
+@given(all_nodes, rooms_left)
+def test_a_number_is_lowered_to_the_room_but_not_below_the_pods_that_could_be_there(
+    node: PublishedNode, left: RoomLeft
+) -> None:
+    decided = Decided(node, left)
+    if node.shown is not None and decided.shown > decided.highest:
+        lowered = min(decided.shown, max(decided.highest, node.possible_pods))
+        assert decided.number == max(0, lowered - node.unrequested)
+    else:
+        assert node.shown is None or decided.number >= node.shown
+
+
+@given(all_nodes, rooms_left)
+def test_a_number_is_kept_while_a_quarter_of_the_room_is_left(node: PublishedNode, left: RoomLeft) -> None:
+    decided = Decided(node, left)
+    assert least_number(node, left.room) >= 0
+    if node.shown is not None and decided.lowest <= decided.shown <= decided.highest:
+        assert decided.number == node.shown
 
 
 @given(nodes, rooms_left)
-def test_never_less_is_published_than_pods_there_request(node: PublishedNode, left: RoomLeft) -> None:
-    number = decide_published(node, left)
-    assert number >= max(0, node.pods - node.unrequested)
-    most = max(node.pods, min(node.maximum, node.pods + left.room))
-    assert number == 0 or number + node.unrequested <= most
+def test_while_an_address_can_be_had_a_node_with_no_room_gets_one_more_than_its_pods(
+    node: PublishedNode, left: RoomLeft
+) -> None:
+    decided = Decided(node, left)
+    if left.for_one and left.room and node.pods < node.maximum:
+        assert decided.number >= max(0, node.pods + 1 - node.unrequested)
+
+
+@given(all_nodes, rooms_left)
+def test_a_number_is_raised_by_what_others_leave_and_beyond_it_to_the_one_pod_alone(
+    node: PublishedNode, left: RoomLeft
+) -> None:
+    """Of a window not even that: it may be as wide as a batch."""
+    decided = Decided(node, left)
+    one = left.for_one and left.room > 0 and node.placed_pods is None and node.pods < node.maximum
+    given_anyway = decided.pods_there + one
+    given_at_most = max(decided.shown, given_anyway, decided.shown + left.unpublished)
+    assert decided.is_cut or decided.pods <= given_at_most
+    if decided.shown < decided.lowest or (node.shown is None and decided.shown <= decided.highest):
+        assert decided.number == max(
+            0, max(given_anyway, min(decided.highest, given_at_most)) - node.unrequested
+        )
 
 
 @given(nodes, rooms_left)
@@ -156,22 +303,29 @@ def test_what_was_published_is_left_if_nothing_else_changes(node: PublishedNode,
         assert decide_published(structs.replace(node, shown=number), after) == number
 
 
-@given(restating, rooms_left)
-def test_by_a_window_of_demand_a_number_is_raised_by_what_others_leave_alone(
-    node: PublishedNode, left: RoomLeft
-) -> None:
-    assert node.shown is not None
-    assert node.placed_pods is not None
-    known = max(node.shown, min(node.pods, node.placed_pods))
-    assert decide_published(node, left) <= known + max(0, left.unpublished)
-
-
-@given(nodes, rooms_left)
+@given(all_nodes, rooms_left)
 def test_a_node_is_said_to_be_lowering_exactly_if_it_is_to_publish_less(
     node: PublishedNode, left: RoomLeft
 ) -> None:
     is_lowered = node.shown is not None and decide_published(node, left) < node.shown
     assert is_lowering(node, left.room) == is_lowered
+
+
+@given(nodes, rooms_left)
+def test_a_node_publishes_less_than_its_room_exactly_if_it_would_be_raised_were_it_not_for_others(
+    node: PublishedNode, left: RoomLeft
+) -> None:
+    roomier = structs.replace(left, for_one=True, unpublished=UNLIMITED)
+    is_raised = node.shown is None or decide_published(node, roomier) > node.shown
+    if node.shown is not None:
+        assert (node.shown < least_number(node, left.room)) == is_raised
+
+
+@given(st.builds(structs.replace, nodes, least_pods=st.integers(0, 60)), rooms_left)
+def test_a_node_has_no_room_if_none_is_left_or_its_maximum_is_reached_by_the_least_pods_it_has(
+    node: PublishedNode, left: RoomLeft
+) -> None:
+    assert has_no_room(node, left) == (left.room == 0 or node.maximum <= node.least_pods)
 
 
 def roomy(room: int) -> RoomLeft:
