@@ -7,6 +7,8 @@ Each is annotated with the node. No program reads that; admission rules of the A
 nodes' agents.
 """
 
+import asyncio
+
 from msgspec import structs
 
 from podtide.cluster.listing import get_if_there
@@ -20,6 +22,9 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservationSpec,
 )
 
+_MOST_IN_FLIGHT = 8
+"""Of one node. More make no API server quicker, and each takes a connection, whose TLS handshake costs more than the call."""
+
 
 class ReservationObjects:
     """The reservations of one namespace, written by one node. What the cluster raises is the caller's to handle."""
@@ -28,20 +33,25 @@ class ReservationObjects:
         self._cluster = cluster
         self._namespace = namespace
         self._node = node
+        self._in_flight = asyncio.Semaphore(_MOST_IN_FLIGHT)
 
     async def reserve(self, wanted: ReservationRequest) -> ReservationVersion | None:
         """Create the object, or take it over from an earlier sandbox of the pod; None when it is another pod's."""
-        try:
-            made = await self._cluster.create(
-                self._reservation(wanted.name, wanted.holder), manager=AGENT_MANAGER
-            )
-        except AlreadyExists:
-            return await self._take_over(wanted.name, wanted.holder, wanted.before)
-        return _version(made)
+        async with self._in_flight:
+            try:
+                made = await self._cluster.create(
+                    self._reservation(wanted.name, wanted.holder), manager=AGENT_MANAGER
+                )
+            except AlreadyExists:
+                return await self._take_over(wanted.name, wanted.holder, wanted.before)
+            return _version(made)
 
     async def delete(self, reserved: Reservation) -> None:
         """Delete the object, if it is as it was seen; if it is not, or was not seen, if it is still the holder's."""
-        name, seen, holder = reserved.name, reserved.version, reserved.holder
+        async with self._in_flight:
+            await self._give_up(reserved.name, reserved.version, reserved.holder)
+
+    async def _give_up(self, name: str, seen: ReservationVersion | None, holder: Allocation) -> None:
         if seen is not None and await self._delete(name, seen):
             return
         there = await self._find(name)
