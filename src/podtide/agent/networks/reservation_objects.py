@@ -22,7 +22,7 @@ from podtide.resources.overlapping_range import (
     OverlappingRangeIPReservationSpec,
 )
 
-_MOST_IN_FLIGHT = 8
+_MOST_IN_FLIGHT = 16
 """Of one node. More make no API server quicker, and each takes a connection, whose TLS handshake costs more than the call."""
 
 
