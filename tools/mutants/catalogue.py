@@ -160,6 +160,7 @@ MUTANTS = (
         old="node = await get_if_there(self._context.cluster, Node, name)",
         new="pass",
         why="a node that a copy lacks is taken for gone, without a fresh read",
+        test="tests/controller/test_nodes.py::test_a_node_that_a_stale_copy_lacks_loses_nothing",
     ),
     Mutant(
         name="answer-before-the-write",
