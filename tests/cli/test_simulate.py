@@ -80,19 +80,19 @@ def test_a_broken_program_is_told_with_its_seed_a_smaller_plan_the_states_of_the
     plan = structs.replace(quiet_plan(), trouble_seconds=60.0)
     answer = run(plan)
     assert answer.exit_code == 1
-    assert answer.output.startswith("seed 3: 1 nodes in ")
-    assert "\nBROKEN: invariant " in answer.output
-    smaller = msgspec.json.decode(part(answer.output, "Its plan, for --plan:")[0], type=FaultPlan)
+    assert answer.stdout.startswith("seed 3: 1 nodes in ")
+    assert "\nBROKEN: invariant " in answer.stdout
+    smaller = msgspec.json.decode(part(answer.stdout, "Its plan, for --plan:")[0], type=FaultPlan)
     assert smaller.trouble_seconds < plan.trouble_seconds
-    assert f" s: {simulation.simulate(smaller).failure}\n" in answer.output
+    assert f" s: {simulation.simulate(smaller).failure}\n" in answer.stdout
     states = [
-        line.rpartition(" is ")[2].split()[0] for line in part(answer.output, STATES) if "pool of" in line
+        line.rpartition(" is ")[2].split()[0] for line in part(answer.stdout, STATES) if "pool of" in line
     ]
     assert states[:2] == ["PendingProgramming", "Available"]
     assert len(states) > 2, "and what became of it"
-    assert "the allocator has granted it" in answer.output
-    assert 0 < len(part(answer.output, END)) <= 30
-    assert not [line for line in part(answer.output, END) if " Lease " in line]
+    assert "the allocator has granted it" in answer.stdout
+    assert 0 < len(part(answer.stdout, END)) <= 30
+    assert not [line for line in part(answer.stdout, END) if " Lease " in line]
 
 
 @pytest.mark.slow
@@ -102,8 +102,8 @@ def test_an_exception_that_nobody_foresaw_is_told_like_any_other_failure_and_alw
     monkeypatch.setitem(FAULTS, Bewildered.name, Bewildered())
     answer, again = (run(quiet_plan(Bewildered.name), "-o", "json") for _ in range(2))
     assert answer.exit_code == 1
-    assert answer.output == again.output
-    document = msgspec.json.decode(answer.output)
+    assert answer.stdout == again.stdout
+    document = msgspec.json.decode(answer.stdout)
     for report in document["run"], document["shrunk"]:
         assert report["failure"].startswith("ended by KeyError in happen of test_simulate.py:")
         assert report["failure"].endswith(": 'nowhere <object object at 0x…>'")
