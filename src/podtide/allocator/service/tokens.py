@@ -43,7 +43,7 @@ class Tokens:
         self._holders = read_tokens(path)
 
     def holder(self, token: str) -> Holder | None:
-        """The holder of this token. How long that takes tells of the hash alone, which nobody can steer by guessing."""
+        """The holder of this token. How long that takes tells of the hash alone, which a guess does not lead to."""
         self._refresh()
         return self._holders.get(hashlib.sha256(token.encode()).digest())
 

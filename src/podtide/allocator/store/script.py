@@ -27,28 +27,28 @@ class Query(NamedTuple):
     parameters: tuple[Any, ...] = ()
 
 
-class Change(NamedTuple):
+class TableChange(NamedTuple):
     """One statement for each row of parameters, without results. No two of the rows change the same row of a table."""
 
     sql: str
     rows: Sequence[tuple[Any, ...]]
 
 
-class Changes(NamedTuple):
+class TableChanges(NamedTuple):
     """Changes of which none sees or touches a row that another one changes: PostgreSQL gets them in one statement."""
 
-    each: Sequence[Change]
+    each: Sequence[TableChange]
 
 
-Statement: TypeAlias = Query | Changes
+Statement: TypeAlias = Query | TableChanges
 Rows: TypeAlias = Sequence[Sequence[Any]]
 Script: TypeAlias = Generator[Statement, Rows, T]
 
 
-def execute_changes(*changes: Change) -> Script[None]:
-    """`Changes`, if there is anything to do."""
+def execute_changes(*changes: TableChange) -> Script[None]:
+    """`TableChanges`, if there is anything to do."""
     if some := [change for change in changes if change.rows]:
-        yield Changes(some)
+        yield TableChanges(some)
 
 
 def insert_into(table: str, columns: Sequence[str]) -> str:

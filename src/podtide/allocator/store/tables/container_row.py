@@ -13,7 +13,7 @@ from typing import cast
 import msgspec
 
 from podtide.allocator.containers import AllocatedContainer, CidrInUse, GrantedAddress, Wish
-from podtide.allocator.store.script import Change, Query, Rows, Script, insert_into, update_by_id
+from podtide.allocator.store.script import Query, Rows, Script, TableChange, insert_into, update_by_id
 from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.exact import exact, text
 from podtide.core.subnet.chunks import CHUNK_SIZE
@@ -196,7 +196,7 @@ def gather_containers(found: Rows) -> dict[str, ContainerRow]:
     return rows
 
 
-def container_changes(rows: Iterable[ContainerRow]) -> tuple[Change, ...]:
+def container_changes(rows: Iterable[ContainerRow]) -> tuple[TableChange, ...]:
     """What changed of the containers.
 
     A new one is inserted and never merged with one that appeared meanwhile: the transaction then fails, and is run again
@@ -218,10 +218,10 @@ def container_changes(rows: Iterable[ContainerRow]) -> tuple[Change, ...]:
             else:
                 dropped.append((row.id, version, chunk))
     return (
-        Change(_INSERT, new),
-        Change(_UPDATE, changed),
-        Change(_DROP_GRANT, dropped),
-        Change(_PUT_GRANT, put),
+        TableChange(_INSERT, new),
+        TableChange(_UPDATE, changed),
+        TableChange(_DROP_GRANT, dropped),
+        TableChange(_PUT_GRANT, put),
     )
 
 

@@ -8,7 +8,7 @@ controller or a person ends the quarantine (`quarantines`; design R5, "A node de
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from podtide.allocator.store.script import Change, Query, Rows, Script, execute_changes
+from podtide.allocator.store.script import Query, Rows, Script, TableChange, execute_changes
 from podtide.core.subnet.chunks import lowest
 
 _PAGE = 256
@@ -55,7 +55,7 @@ class Resting:
         """Remove and return some of the addresses whose cool-down is over; nothing when none is."""
         rows = yield Query(_DUE, (self._subnet, now))
         due = [(Rest(*rest), mask) for *rest, mask in rows]
-        yield from execute_changes(Change(_DROP, [(self._subnet, *rest) for rest, _mask in due]))
+        yield from execute_changes(TableChange(_DROP, [(self._subnet, *rest) for rest, _mask in due]))
         return due
 
     def take_cooling(self, count: int, holder: str, draining: Sequence[range] = ()) -> Script[dict[int, int]]:
@@ -145,15 +145,15 @@ class Resting:
         )
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TableChange, ...]:
         """What changed."""
         changed = sorted(self._changed)
         gone = [rest for rest in changed if not self._known[rest]]
         kept = [rest for rest in changed if self._known[rest]]
         return (
-            Change(_DROP, [(self._subnet, *rest) for rest in gone]),
-            Change(_SAVE, [(self._subnet, *rest, self._known[rest]) for rest in kept]),
-            Change(_ADD, [(self._subnet, *rest, mask) for rest, mask in self._added.items() if mask]),
+            TableChange(_DROP, [(self._subnet, *rest) for rest in gone]),
+            TableChange(_SAVE, [(self._subnet, *rest, self._known[rest]) for rest in kept]),
+            TableChange(_ADD, [(self._subnet, *rest, mask) for rest, mask in self._added.items() if mask]),
         )
 
     def _know(self, rows: Rows) -> None:

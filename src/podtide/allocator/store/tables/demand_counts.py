@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from podtide.allocator.store.script import Change, Query, Rows, Script
+from podtide.allocator.store.script import Query, Rows, Script, TableChange
 from podtide.allocator.store.tables.container_row import ContainerRow, from_text
 from podtide.allocator.subnets import ContainerCount
 from podtide.core.subnet.demand_by_batch import ContainerDemand
@@ -35,14 +35,18 @@ def count_alike(rows: Iterable[ContainerRow], subnet: int) -> Counter[DemandKey]
     return Counter(DemandKey(row.cluster, row.stated, row.taken) for row in rows if row.subnet == subnet)
 
 
-def count_changes(subnet: int, before: Counter[DemandKey], after: Counter[DemandKey]) -> tuple[Change, ...]:
+def count_changes(
+    subnet: int, before: Counter[DemandKey], after: Counter[DemandKey]
+) -> tuple[TableChange, ...]:
     """What changed of the counts."""
     changes = {likeness: after[likeness] - before[likeness] for likeness in sorted({*before, *after})}
     fewer = [(subnet, *likeness, -change) for likeness, change in changes.items() if change < 0]
     return (
-        Change(_DROP, fewer),
-        Change(_SUBTRACT, fewer),
-        Change(_ADD, [(subnet, *likeness, change) for likeness, change in changes.items() if change > 0]),
+        TableChange(_DROP, fewer),
+        TableChange(_SUBTRACT, fewer),
+        TableChange(
+            _ADD, [(subnet, *likeness, change) for likeness, change in changes.items() if change > 0]
+        ),
     )
 
 

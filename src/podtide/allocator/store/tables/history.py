@@ -11,7 +11,7 @@ counted, and only the highest figures are.
 
 from typing import Any
 
-from podtide.allocator.store.script import Change, Query, Script, execute_changes
+from podtide.allocator.store.script import Query, Script, TableChange, execute_changes
 from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.allocator.subnets import SubnetUsage, UsageStep, Utilization
 from podtide.core.subnet.demand_reading import DemandReading
@@ -75,7 +75,7 @@ def note_usage(
     subnet.account = account
     if not rows:
         return
-    yield from execute_changes(Change(_PUT, [_values(subnet.id, row) for row in rows]))
+    yield from execute_changes(TableChange(_PUT, [_values(subnet.id, row) for row in rows]))
     if reading is not None:
         yield from _note_reading(subnet, reading, now_ms)
     oldest = [
@@ -83,7 +83,7 @@ def note_usage(
         for series in SERIES
         if series.slot(written_ms) != series.slot(now_ms)
     ]
-    yield from execute_changes(Change(_DROP, oldest))
+    yield from execute_changes(TableChange(_DROP, oldest))
 
 
 def _note_reading(subnet: SubnetRow, reading: DemandReading, now_ms: int) -> Script[None]:
@@ -94,7 +94,7 @@ def _note_reading(subnet: SubnetRow, reading: DemandReading, now_ms: int) -> Scr
         (subnet.id, series.step_seconds, series.slot(now_ms), min(weight, series.step_ms), *figures)
         for series in SERIES_WITH_DEMAND
     ]
-    yield from execute_changes(Change(_PUT_READING, readings))
+    yield from execute_changes(TableChange(_PUT_READING, readings))
     subnet.demand_read = now_ms / MILLISECONDS
 
 

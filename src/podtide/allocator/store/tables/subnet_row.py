@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import attrgetter
 
 from podtide.allocator.errors import NoSuchSubnet
-from podtide.allocator.store.script import Change, Query, Script, insert_into, update_by_id
+from podtide.allocator.store.script import Query, Script, TableChange, insert_into, update_by_id
 from podtide.allocator.subnets import Subnet, SubnetInForce
 from podtide.core.intervals import Interval
 from podtide.core.subnet.chunks import CHUNK_SIZE
@@ -303,10 +303,10 @@ def insert_subnet(row: SubnetRow) -> Script[None]:
     yield Query(_INSERT, _values(row))
 
 
-def subnet_change(row: SubnetRow) -> Change:
+def subnet_change(row: SubnetRow) -> TableChange:
     """What may change of a subnet."""
     id_, _network, _name, *others = _values(row)
-    return Change(_UPDATE, [(id_, *others)])
+    return TableChange(_UPDATE, [(id_, *others)])
 
 
 _values = attrgetter(*_COLUMNS)

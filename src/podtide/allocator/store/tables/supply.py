@@ -8,7 +8,7 @@ time when needed, kept here for the rest of the transaction, and written once at
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from podtide.allocator.store.script import Change, Query, Rows, Script
+from podtide.allocator.store.script import Query, Rows, Script, TableChange
 from podtide.allocator.store.tables.subnet_row import SubnetRow
 from podtide.core.subnet.chunks import CHUNK_SIZE, WHOLE, lowest
 
@@ -94,9 +94,11 @@ class Supply:
         return {chunk: free for chunk, mask in masks.items() if (free := mask & self._free[chunk])}
 
     @property
-    def changes(self) -> Change:
+    def changes(self) -> TableChange:
         """The chunks that changed."""
-        return Change(_SAVE, [(self._subnet.id, chunk, self._free[chunk]) for chunk in sorted(self._changed)])
+        return TableChange(
+            _SAVE, [(self._subnet.id, chunk, self._free[chunk]) for chunk in sorted(self._changed)]
+        )
 
     def _next(self, count: int) -> Script[int | None]:
         """The chunk to take from next."""
