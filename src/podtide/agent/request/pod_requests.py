@@ -37,12 +37,13 @@ class PodRequests:
         self._requested -= self._requests.pop(pod.metadata.uid, 0)
         self._using.discard(pod.metadata.uid)
 
-    def unrequested(self, outlived: int) -> int:
-        """Pods that use an address beyond what all pods request.
+    def unrequested(self, needed: int, outlived: int) -> int:
+        """Addresses that are used beyond what all pods request; `needed` is the node's demand.
 
-        `outlived` are those that still use an address of a former Node: the node's demand does not count them either.
+        More are needed than pods use where sandboxes outlive their pods: a number that did not leave them out would grow with
+        every pod that is placed by it. `outlived` pods use an address of a former Node: the demand does not count them either.
         """
-        return len(self._using) - outlived - self._requested
+        return max(len(self._using) - outlived, needed) - self._requested
 
     @property
     def any_requested(self) -> bool:

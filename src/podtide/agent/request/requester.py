@@ -170,7 +170,7 @@ class Requester:
         return self._untidy_since + self._patience.gather_seconds
 
     def _unrequested(self) -> int:
-        return self._pod_requests.unrequested(self._journaled.pool.outlived())
+        return self._pod_requests.unrequested(self._journaled.needed, self._journaled.pool.outlived())
 
     def _has_surplus(self, keep: int) -> bool:
         return any(
