@@ -58,7 +58,7 @@ def swaps_of(decided: IPPool, copy: PoolCopy) -> list[PartSwap]:
 
 
 def recounted(pool: IPPool) -> list[PartSwap]:
-    """The right count of a pool, for as long as nobody has written it since: whoever writes it counts anew."""
+    """The right count of a pool, while no agent has written it since: the agent that writes it counts anew."""
     status = with_allocations(pool, pool.spec.allocations).status
     return [
         PartSwap(path=("metadata", "resourceVersion"), before=pool.metadata.resource_version),
