@@ -213,8 +213,8 @@ MUTANTS = (
     Mutant(
         name="outlived-pods-deducted",
         file="agent/request/pod_requests.py",
-        old="return len(self._using) - outlived - self._requested",
-        new="return len(self._using) - self._requested",
+        old="return max(len(self._using) - outlived, needed) - self._requested",
+        new="return max(len(self._using), needed) - self._requested",
         why="pods that outlived their Node are deducted from what the next one publishes, which did not count them",
         placement=True,
     ),
