@@ -177,6 +177,18 @@ def test_a_del_frees_the_entry_first_and_leaves_the_reservation_to_be_deleted() 
     )
 
 
+def test_what_is_to_be_written_names_each_entry_as_it_was_read_and_as_it_is_now() -> None:
+    node = Node(_1=holder("c1"), _4=holder("c4"))
+    node.round(add("c2", guarded=False), add("c3", guarded=False), dels=("c1",))
+    assert sorted(node.copy.changes, key=lambda change: change[0]) == [
+        ("1", holder("c1"), None),
+        ("2", None, holder("c2")),
+        ("3", None, holder("c3")),
+    ]
+    node.copy.written()
+    assert list(node.copy.changes) == []
+
+
 def test_a_del_of_a_newer_sandbox_leaves_the_address_and_its_reservation_to_the_earlier_one() -> None:
     node = Node(_1=holder("c2", "web").taking_over(holder("c1", "web")))
     decided = node.round(dels=("c2",))
