@@ -1,6 +1,5 @@
 """What an IPAM range means, what it tolerates, and that "lowest free" agrees with trying one address after another."""
 
-from fractions import Fraction
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address, ip_network
 from itertools import islice
 
@@ -378,27 +377,6 @@ def test_free_and_lowest_free_agree_with_trying_every_address(
     assert {
         offset for offset in range(address_range.size) if address_range.address(offset) in address_range
     } == allowed
-
-
-@given(
-    parts=st.lists(st.integers(1, 60), min_size=2, max_size=8, unique=True).map(sorted),
-    place=st.fractions(0, 1).filter(lambda place: place < 1),
-)
-def test_a_range_that_begins_elsewhere_offers_the_same_addresses_in_the_same_circle(
-    parts: list[int], place: Fraction
-) -> None:
-    holes = [f"10.0.0.{number}" for number in parts]
-    whole = parse_range("10.0.0.0/26", excludes=holes).range
-    begun = whole.beginning_at(place)
-    usual, offered = list(whole.free(AddressSet(64))), list(begun.free(AddressSet(64)))
-    first = int(place * len(usual))
-    assert offered == usual[first:] + usual[:first]
-    assert begun.capacity == whole.capacity
-
-
-def test_a_range_without_addresses_begins_nowhere() -> None:
-    full = AddressRange(ip_network("10.0.0.0/30"), ())
-    assert full.beginning_at(Fraction(1, 2)) == full
 
 
 def test_taken_counts_only_addresses_of_the_network() -> None:

@@ -1,6 +1,5 @@
 """One round: what is reserved, written and answered, for requests that wait together."""
 
-from fractions import Fraction
 from ipaddress import ip_address, ip_network
 
 from podtide.core.errors import InvalidConfig, RangeFull, RetryError
@@ -35,9 +34,7 @@ class Node:
         self.reservations = Reservations()
         self.restoration = Restoration(is_shared=True, patience_seconds=360.0)
 
-    def round(
-        self, *adds: AddRequest, dels: tuple[str, ...] = (), is_fresh: bool = True, is_contended: bool = False
-    ) -> Round:
+    def round(self, *adds: AddRequest, dels: tuple[str, ...] = (), is_fresh: bool = True) -> Round:
         leaving = [DelRequest((sandbox, "net1"), str) for sandbox in dels]
         return Round(
             self.copy,
@@ -48,8 +45,6 @@ class Node:
             is_ours=lambda _: False,
             is_fresh=is_fresh,
             now=0.0,
-            own_place=Fraction(1, 2),
-            is_contended=is_contended,
         )
 
     def entries(self) -> dict[str, str]:
@@ -177,18 +172,6 @@ def test_a_del_frees_the_entry_first_and_leaves_the_reservation_to_be_deleted() 
     )
 
 
-def test_what_is_to_be_written_names_each_entry_as_it_was_read_and_as_it_is_now() -> None:
-    node = Node(_1=holder("c1"), _4=holder("c4"))
-    node.round(add("c2", guarded=False), add("c3", guarded=False), dels=("c1",))
-    assert sorted(node.copy.changes, key=lambda change: change[0]) == [
-        ("1", holder("c1"), None),
-        ("2", None, holder("c2")),
-        ("3", None, holder("c3")),
-    ]
-    node.copy.written()
-    assert list(node.copy.changes) == []
-
-
 def test_a_del_of_a_newer_sandbox_leaves_the_address_and_its_reservation_to_the_earlier_one() -> None:
     node = Node(_1=holder("c2", "web").taking_over(holder("c1", "web")))
     decided = node.round(dels=("c2",))
@@ -214,22 +197,3 @@ def test_while_others_may_have_to_put_back_nothing_new_is_given_of_a_shared_pool
     decided = node.round(first := add("c2"), dels=("c1",))
     assert (decided.again, decided.placed, decided.wanted) == ([first], [], [])
     assert decided.freed == [(FIRST,)]
-
-
-def test_a_node_whose_addresses_are_others_twice_looks_from_its_own_place_on() -> None:
-    node = Node()
-    decided = node.round(add("c1"))
-    for refused in ("10.0.0.1", "10.0.0.2"):
-        assert [str(each.address) for each in decided.wanted] == [refused]
-        assert not decided.is_contended
-        decided.take([None], over=(), now=0.0)
-    assert [str(each.address) for each in decided.wanted] == ["10.0.0.4"]
-    decided.take([MADE], over=(), now=0.0)
-    assert (placed(decided), decided.is_contended) == ({"c1": "10.0.0.4"}, True)
-
-
-def test_a_node_that_met_others_begins_at_its_own_place_and_comes_round() -> None:
-    node = Node()
-    adds = [add(f"c{number}", guarded=False) for number in range(6)]
-    decided = node.round(*adds, is_contended=True)
-    assert list(placed(decided).values()) == [f"10.0.0.{number}" for number in (4, 5, 6, 1, 2, 3)]

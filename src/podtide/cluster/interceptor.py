@@ -4,12 +4,12 @@ Recording, injected faults and counting treat all methods of the port alike. The
 override `intercept`, and where a list or a watch needs more than that, `intercept_list` or `intercept_watch`.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar, Unpack
 
 from msgspec import Struct
 
-from podtide.cluster.port import Cluster, Page, PartSwap, Patch, R, Selectors, WatchEvent
+from podtide.cluster.port import Cluster, Page, Patch, R, Selectors, WatchEvent
 from podtide.resources.base import Resource
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ class ClusterRequest(Struct, Generic[T], frozen=True, kw_only=True):
     subject: str
     """The name of the object; for a list, its selector."""
     item: Resource | None = None
-    """The object that is written; None for get, list, patch, compare_and_swap and delete."""
+    """The object that is written; None for get, list, patch and delete."""
     send: Callable[[Cluster], Awaitable[T]]
     """Makes the same call on another cluster. It may be used any number of times."""
 
@@ -129,20 +129,6 @@ class ClusterInterceptor(Cluster):
                 kind=patch.kind,
                 subject=patch.name,
                 send=lambda cluster: cluster.patch(patch, manager=manager),
-            )
-        )
-
-    async def compare_and_swap(
-        self, kind: type[R], name: str, namespace: str = "", *, parts: Sequence[PartSwap], manager: str
-    ) -> R:
-        return await self.intercept(
-            ClusterRequest(
-                verb="compare_and_swap",
-                kind=kind,
-                subject=name,
-                send=lambda cluster: cluster.compare_and_swap(
-                    kind, name, namespace, parts=parts, manager=manager
-                ),
             )
         )
 

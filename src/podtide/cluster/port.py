@@ -8,11 +8,11 @@ Objects are the structs of `podtide.resources`; a kind is named by its struct: `
 Resource versions are opaque strings: hand them back, do not read them.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from podtide.core.errors import FixError, PodtideError, RetryError
 from podtide.resources.base import Resource
@@ -90,17 +90,6 @@ class Page(Struct, Generic[R], frozen=True):
     items: list[R]
     resource_version: str
     more: str = ""
-
-
-class PartSwap(Struct, frozen=True, kw_only=True):
-    """A part of an object: what it must be, and what it is to become. None is "absent", in both."""
-
-    path: tuple[str, ...]
-    """Field by field from the object's root: ("spec", "allocations", "7")."""
-    before: Any = UNSET
-    """UNSET for a part that may be anything."""
-    after: Any = UNSET
-    """UNSET for a part that stays as it is, and is only to be compared."""
 
 
 class Selectors(TypedDict, total=False):
@@ -228,18 +217,6 @@ class Cluster(Protocol):
         With `status`, only the status changes, and `generation` stays: changes of anything else are Invalid, and a kind
         without a status subresource is NotFound. The uid of a custom resource is Invalid there unless it comes with a
         resource version, which decides: API servers do not compare that uid.
-        """
-        ...
-
-    async def compare_and_swap(
-        self, kind: type[R], name: str, namespace: str = "", *, parts: Sequence[PartSwap], manager: str
-    ) -> R:
-        """Change parts of the object as it is now, all of them or none: Conflict unless each is as it must be.
-
-        No resource version is compared: clients that change different parts of one object at the same time all succeed. So
-        a request that arrives late, or a second time, is refused only by what its parts must be. A part is compared as a
-        whole. The object that a new part goes into must be there. NotFound when there is no such object. Otherwise it is
-        like `patch` without `status`.
         """
         ...
 

@@ -12,7 +12,6 @@ ignored. Whatever is ignored is said in a warning.
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TypeAlias
@@ -34,10 +33,7 @@ _PREFIX_LENGTH = re.compile(r"[0-9]{1,3}")
 
 
 class AddressRange(Struct, frozen=True):
-    """The addresses of `network` that may be handed out, as disjoint intervals of offsets from its address.
-
-    They are sorted, but for a range that begins elsewhere (`beginning_at`): there the circle begins at that place.
-    """
+    """The addresses of `network` that may be handed out, as sorted, disjoint intervals of offsets from its address."""
 
     network: IPNetwork
     intervals: tuple[Interval, ...]
@@ -92,17 +88,6 @@ class AddressRange(Struct, frozen=True):
     def lowest_free(self, taken: AddressSet) -> int | None:
         """The lowest offset that may be handed out and is not taken; None when the range is full."""
         return next(self.free(taken), None)
-
-    def beginning_at(self, place: Fraction) -> "AddressRange":
-        """The same addresses, offered from a place of the range on: 0 is its beginning, 1/2 its middle."""
-        ahead = int(place * self.capacity)
-        for number, (first, last) in enumerate(self.intervals):
-            if first + ahead <= last:
-                before = (Interval(first, first + ahead - 1),) if ahead else ()
-                rest = (Interval(first + ahead, last), *self.intervals[number + 1 :])
-                return AddressRange(self.network, rest + self.intervals[:number] + before)
-            ahead -= last - first + 1
-        return self
 
     def part(self, network: IPNetwork) -> "AddressRange":
         """What this range allows within one of its slices, whose own first and last address are not handed out."""

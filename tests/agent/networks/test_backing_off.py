@@ -21,11 +21,12 @@ async def attempts(bench: Bench, node: Machine, monkeypatch: pytest.MonkeyPatch)
     """When the node tries to write the pool, which somebody else has always just written."""
     instants: list[float] = []
 
-    async def come_too_late(kind: type[R], name: str, *_place: str, **_changes: object) -> R:
+    async def come_too_late(item: R, *, manager: str) -> R:
+        del manager
         instants.append(bench.clock.monotonic())
-        raise Conflict(f"{kind.api.kind} {name} was changed by somebody else")
+        raise Conflict(f"{item.key} was changed by somebody else")
 
-    monkeypatch.setattr(node.line, "compare_and_swap", come_too_late)
+    monkeypatch.setattr(node.line, "replace", come_too_late)
     with pytest.raises(NoAddress):
         await node.add("c1", CLASSIC)
     return instants
@@ -73,9 +74,9 @@ async def test_with_the_same_seed_the_waits_are_the_same(monkeypatch: pytest.Mon
 async def test_after_a_write_that_succeeds_the_waits_begin_anew() -> None:
     bench = Bench()
     async with bench.machine() as node:
-        node.line.before["compare_and_swap IPPool"] = [Conflict("409")] * 8
+        node.line.before["replace IPPool"] = [Conflict("409")] * 8
         await node.add("c1", CLASSIC)
-        node.line.before["compare_and_swap IPPool"] = [Conflict("409")]
+        node.line.before["replace IPPool"] = [Conflict("409")]
         started = bench.clock.monotonic()
         await node.add("c2", CLASSIC)
         assert bench.clock.monotonic() - started <= 2 * FLOOR_SECONDS

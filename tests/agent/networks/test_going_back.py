@@ -205,8 +205,7 @@ async def test_nothing_is_answered_that_was_reserved_before_the_watch_broke(ipam
         await node.add("c1", ipam)
         await asyncio.sleep(60)
         backup = bench.cluster.snapshot()
-        for verb in ("replace", "compare_and_swap"):
-            node.line.before[f"{verb} IPPool"] = [2.0]
+        node.line.before["replace IPPool"] = [2.0]
         adding = asyncio.create_task(node.add("c2", ipam))
         await asyncio.sleep(1)
         node.line.watches_break = True
@@ -305,7 +304,6 @@ async def test_what_was_struck_off_while_its_pod_lives_is_put_back() -> None:
         await node.add(owner("c1", "web", uid=pod.metadata.uid), CLASSIC)
         await bench.edit(CLASSIC_POOL, lambda entries: entries.clear())
         await node.add("c2", CLASSIC)
-        await asyncio.sleep(1)
         assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2"}
 
 
@@ -320,7 +318,6 @@ async def test_what_is_put_back_is_reserved_anew_however_lately_it_was_seen_to_b
         await bench.cluster.delete(OverlappingRangeIPReservation, name, SYSTEM_NAMESPACE)
         await bench.edit(CLASSIC_POOL, lambda entries: entries.clear())
         await node.add("c2", CLASSIC)
-        await asyncio.sleep(1)
         assert await holders(bench, CLASSIC_POOL) == {"1": "c1", "2": "c2"}
         assert (await bench.reserved())[name] == "default/web"
 
@@ -336,8 +333,7 @@ async def test_an_address_reserved_before_a_restore_and_written_after_it_is_rese
         await asyncio.sleep(40)
         backup = bench.cluster.snapshot()
 
-        for verb in ("replace", "compare_and_swap"):
-            node.line.before[f"{verb} IPPool"] = [2.0]
+        node.line.before["replace IPPool"] = [2.0]
         adding = asyncio.create_task(node.add("c2", ipam))
         await asyncio.sleep(1)
         assert len(await bench.reserved()) == 2

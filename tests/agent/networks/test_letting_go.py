@@ -111,10 +111,10 @@ async def test_a_storage_error_on_del_is_tried_again_and_then_told(fault: Except
     bench = Bench()
     async with bench.machine() as node:
         await node.add("c1", CLASSIC)
-        node.line.before["compare_and_swap IPPool"] = [fault]
+        node.line.before["replace IPPool"] = [fault]
         assert await node.delete("c1", CLASSIC) == ["10.0.0.1"]
         await node.add("c2", CLASSIC)
-        node.line.before["compare_and_swap IPPool"] = [fault] * 1000
+        node.line.before["replace IPPool"] = [fault] * 1000
         with pytest.raises(StorageFailed, match=rf"could not be freed within 10s: {fault}"):
             await node.delete("c2", CLASSIC)
         assert len(await bench.pool(POOL)) == 1
@@ -138,7 +138,7 @@ async def test_a_storage_error_that_somebody_has_to_see_to_is_told_at_once() -> 
 async def test_a_del_cancels_an_add_that_waits_and_frees_what_it_was_about_to_get() -> None:
     bench = Bench()
     async with bench.machine() as node:
-        node.line.before["compare_and_swap IPPool"] = [2.0]
+        node.line.before["replace IPPool"] = [2.0]
         adding = asyncio.create_task(node.add("c1", CLASSIC))
         await asyncio.sleep(1.0)
         assert await node.delete("c1", CLASSIC) == ["10.0.0.1"]
@@ -163,7 +163,7 @@ async def test_an_add_whose_caller_went_away_takes_nothing() -> None:
     bench = Bench()
     async with bench.machine() as node:
         await node.add("c0", CLASSIC)
-        node.line.before["compare_and_swap IPPool"] = [1.0]
+        node.line.before["replace IPPool"] = [1.0]
         first = asyncio.create_task(node.add("c1", CLASSIC))
         await asyncio.sleep(0.5)
         second = asyncio.create_task(node.add("c2", CLASSIC))
@@ -234,7 +234,7 @@ async def test_check_of_what_lacks_an_address_of_one_range_fails() -> None:
 async def test_whoever_waits_when_the_agent_ends_is_told_to_come_again() -> None:
     bench = Bench()
     async with bench.machine() as node:
-        node.line.before["compare_and_swap IPPool"] = [5.0]
+        node.line.before["replace IPPool"] = [5.0]
         adding = asyncio.create_task(node.add("c1", CLASSIC))
         await asyncio.sleep(1.0)
     with pytest.raises(NotReady, match="the agent stops"):

@@ -61,7 +61,7 @@ async def test_a_note_that_cannot_be_carried_out_stays(tmp_path: Path) -> None:
             tmp_path / "agent.sock", PoolAddresses(bench.clock), machine.networks, log=bench.journal.log
         )
         note = leave(tmp_path, configuration(CLASSIC))
-        machine.line.before["compare_and_swap IPPool"] = [Unavailable("away")] * 10_000
+        machine.line.before["replace IPPool"] = [Unavailable("away")] * 10_000
         looking = asyncio.create_task(notes.keep_carrying_out())
         await asyncio.sleep(30)
         assert note.exists()

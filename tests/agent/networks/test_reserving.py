@@ -155,7 +155,7 @@ async def test_a_dels_reservation_is_given_up_after_the_pools_write_and_not_befo
     bench = Bench()
     async with bench.machine() as node:
         await node.add("c1", CLASSIC)
-        node.line.before["compare_and_swap IPPool"] = [Forbidden("read-only")]
+        node.line.before["replace IPPool"] = [Forbidden("read-only")]
         with pytest.raises(StorageFailed, match="read-only"):
             await node.delete("c1", CLASSIC)
         assert await bench.reserved() == {"10.0.0.1": "default/pod-of-c1"}
@@ -207,7 +207,7 @@ async def test_an_add_after_a_del_that_came_to_nothing_keeps_its_reservation() -
     bench = Bench()
     async with bench.machine() as node:
         await node.add("c1", CLASSIC)
-        node.line.before["compare_and_swap IPPool"] = [Forbidden("read-only")]
+        node.line.before["replace IPPool"] = [Forbidden("read-only")]
         with pytest.raises(StorageFailed):
             await node.delete("c1", CLASSIC)
         assert await node.add("c1", CLASSIC) == ["10.0.0.1/24"]

@@ -70,7 +70,7 @@ def test_a_reservation_that_was_taken_away_is_in_the_history_of_its_address() ->
     assert [
         line for line in told if "create OverlappingRangeIPReservation" in line and "reserved for" in line
     ]
-    assert [line for line in told if "compare_and_swap IPPool" in line and ": held by default/pod-" in line]
+    assert [line for line in told if "replace IPPool" in line and ": held by default/pod-" in line]
     assert "somebody: delete OverlappingRangeIPReservation" in told[-1]
     assert ": no longer reserved for default/pod-" in told[-1]
 

@@ -7,9 +7,7 @@ Names of nodes and networks can be joined to the same pool name in more than one
 """
 
 from contextlib import suppress
-from fractions import Fraction
 from typing import ClassVar, Protocol
-from zlib import crc32
 
 from msgspec import Struct
 
@@ -39,8 +37,6 @@ class PoolLocation(Protocol):
     """Whether other nodes write the pool too."""
     name: str
     """What tells the pool from others of its kind."""
-    own_place: Fraction
-    """Where in the range this node begins to look for a free address while others look there too."""
 
     async def find(self, wanted: NetworkRange) -> IPPool | None:
         """The pool by a fresh read; None when it does not exist."""
@@ -64,9 +60,8 @@ class SharedPoolLocation:
 
     is_shared: ClassVar[bool] = True
 
-    def __init__(self, cluster: Cluster, namespace: str, node: str, wanted: NetworkRange) -> None:
+    def __init__(self, cluster: Cluster, namespace: str, wanted: NetworkRange) -> None:
         self.name = wanted.classic_pool_name()
-        self.own_place = Fraction(crc32(node.encode()), 1 << 32)
         self._cluster = cluster
         self._namespace = namespace
 
@@ -133,7 +128,6 @@ class NodePoolLocation:
         self, cluster: Cluster, namespace: str, node: str, wanted: NetworkRange, *, clock: Clock
     ) -> None:
         self.name = wanted.node_pool_name(node, wanted.addresses.network)
-        self.own_place = Fraction(0)
         self._cluster = cluster
         self._namespace = namespace
         self._node = node

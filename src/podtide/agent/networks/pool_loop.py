@@ -6,20 +6,19 @@ together. An answer leaves only after the write was acknowledged.
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
 from podtide.agent.networks.counts import Counts
 from podtide.agent.networks.errors import PASSING, NoSlice, Reread, StorageFailed
 from podtide.agent.networks.pool_lease import PoolLease
 from podtide.agent.networks.pool_location import PoolLocation
-from podtide.agent.networks.pool_object import copy_of, recounted, swaps_of, with_entries
+from podtide.agent.networks.pool_object import copy_of, with_entries
 from podtide.agent.networks.pool_restorer import PoolRestorer
 from podtide.agent.networks.requests import Adding, Mending, PoolRequest, Releasing
 from podtide.agent.networks.reservation_objects import ReservationObjects
 from podtide.agent.port import NotReady, Overtaken
 from podtide.cluster.backoff import Backoff
-from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound, PartSwap
+from podtide.cluster.port import Cluster, ClusterError, Conflict, NotFound
 from podtide.core.errors import PodtideError
 from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.pool_copy import PoolCopy
@@ -85,9 +84,7 @@ class PoolLoop:
         self._may_have_gone_back = False
         """Whether the cluster may have, since the copy was made."""
         self._is_contended = False
-        """Whether another node was quicker with an address: then this one looks for free ones from its own place on."""
-        self._is_behind = False
-        """Whether `_pool` has what others wrote, and `_copy` not yet."""
+        """Whether others wrote the pool since this node did: then it is read before it is decided by."""
         self._line: list[AnyRequest] = []
         self._under_way: list[AnyRequest] = []
         self._has_ended = False
@@ -187,21 +184,21 @@ class PoolLoop:
         return await request.answer
 
     async def _work(self) -> None:
-        """Carry out what stands in the line, all of it at once, until it is empty; then look at what others wrote meanwhile."""
+        """Carry out what stands in the line, all of it at once, until it is empty."""
         failures = 0
-        while self._line or self._is_behind:
+        while self._line:
             self._under_way, self._line = [each for each in self._line if not each.is_over], []
             again: list[AnyRequest] = []
             trouble: Exception | None = None
             try:
-                if self._under_way or self._is_behind:
+                if self._under_way:
                     again = await self._commit(self._under_way)
             except PASSING as error:
                 again, trouble = self._under_way, error
                 self.trouble = str(error)
-                self._forget()
+                self._copy = None
             except Exception as error:  # noqa: BLE001 - requests that wait must be told, whatever it is
-                self._forget()
+                self._copy = None
                 self._fail_all(error)
             self._line = [*again, *self._line]
             self._under_way = []
@@ -210,10 +207,6 @@ class PoolLoop:
                 self._counts.retries += 1
                 await asyncio.sleep(_BACKOFF.delay_seconds(failures, self._randomness, trouble))
         self._working = None
-
-    def _forget(self) -> None:
-        """Read the pool before it is decided by."""
-        self._copy, self._is_behind = None, False
 
     def _fail_all(self, error: Exception) -> None:
         told = error
@@ -229,7 +222,11 @@ class PoolLoop:
         addings = [each for each in requests if isinstance(each, Adding)]
         releasings = [each for each in requests if isinstance(each, Releasing)]
         mendings = [each for each in requests if isinstance(each, Mending)]
-        is_fresh = await self._look(addings, releasings, mendings)
+        is_fresh = bool(mendings) or self._must_read(addings, releasings)
+        if is_fresh:
+            await self._read((addings or releasings or mendings)[0].wanted, addings)
+        elif self._copy is not None:
+            self._copy.restore(self._reservations.expire_refusals(self._clock.monotonic()))
         pool, copy = self._pool, self._copy
         if pool is None or copy is None:
             for releasing in releasings:
@@ -246,21 +243,16 @@ class PoolLoop:
             is_ours=self._is_ours,
             is_fresh=is_fresh,
             now=self._clock.monotonic(),
-            own_place=self._location.own_place,
-            is_contended=self._is_contended,
         )
         while decided.wanted:
             answers = await self._reserve(decided.wanted)
             over = {each.key for each in addings if each.is_over}
             decided.take(answers, over=over, now=self._clock.monotonic())
-        self._is_contended = decided.is_contended
         if decided.reread:
             raise Reread(decided.reread)
         self._tell_failed(decided, asked)
         if copy.is_changed:
             await self._write(pool, copy, gives_addresses=bool(decided.placed))
-        elif not requests:
-            await self._recount(pool)
         if decided.placed and (self._may_have_gone_back or not self._is_watching()):
             # An API server that is stopped for a restore ends its watches: the reservations may be lost by now.
             raise Reread("the cluster may have gone back since the addresses were reserved")
@@ -325,24 +317,10 @@ class PoolLoop:
 
     # Reading and writing
 
-    async def _look(
-        self, addings: list[Adding], releasings: list[Releasing], mendings: list[Mending]
-    ) -> bool:
-        """Have a copy to decide on, if there is a pool. Returns whether the pool was read for that."""
-        if mendings or self._must_read(addings, releasings):
-            asking: list[AnyRequest] = [*addings, *releasings, *mendings]
-            await self._read(asking[0].wanted if asking else self.wanted, addings)
-            return True
-        if self._pool is not None and self._is_behind:
-            await self._copy_anew(self._pool)
-        elif self._copy is not None:
-            self._copy.restore(self._reservations.expire_refusals(self._clock.monotonic()))
-        return False
-
     def _must_read(self, addings: list[Adding], releasings: list[Releasing]) -> bool:
         """Whether a request would be answered from the cached copy without a write that proves the copy is not stale.
 
-        A write fails with a conflict if what it changes is stale. No write follows for an ADD that is refused or has its
+        A write fails with a conflict if the copy is stale. No write follows for an ADD that is refused or has its
         address already, nor for a DEL that finds nothing. (That nothing is left for an ADD shows only later.)
         """
         pool, copy = self._pool, self._copy
@@ -351,7 +329,8 @@ class PoolLoop:
         if not all(self._why_unusable(pool, each) is None for each in addings):
             return True
         return self._location.is_shared and (
-            any(copy.holds(each.key) for each in addings)
+            self._is_contended
+            or any(copy.holds(each.key) for each in addings)
             or not all(copy.holds(each.key) for each in releasings)
         )
 
@@ -368,14 +347,11 @@ class PoolLoop:
             self._pool = self._copy = None
             await self._restorer.vanished()
             return
-        is_known = self._copy is not None and self._pool == pool and not self._is_behind
-        if not is_known or self._restorer.state.look_again_seconds is not None:
-            await self._copy_anew(pool)
-
-    async def _copy_anew(self, pool: IPPool) -> None:
-        self._pool = pool
-        self._copy = copy = copy_of(pool)
-        self._is_behind = False
+        if self._copy is not None and self._pool == pool and self._restorer.state.look_again_seconds is None:
+            self._is_contended = False
+            return
+        self._pool, self._copy = pool, copy_of(pool)
+        copy = self._copy
         await self._restorer.compare(pool, copy)
         self._reservations.pool_read(
             lambda sandbox, ifname: (
@@ -411,12 +387,10 @@ class PoolLoop:
     async def _write(self, pool: IPPool, copy: PoolCopy, *, gives_addresses: bool) -> None:
         if gives_addresses:
             self._keep_lease(pool.metadata)
-        decided = with_entries(pool, copy, self._capacity(copy))
         try:
-            if self._location.is_shared:
-                written = await self._swap(pool, swaps_of(decided, copy))
-            else:
-                written = await self._cluster.replace(decided, manager=AGENT_MANAGER)
+            written = await self._cluster.replace(
+                with_entries(pool, copy, self._capacity(copy)), manager=AGENT_MANAGER
+            )
         except Conflict:
             self._is_contended = True
             self._counts.conflicts += 1
@@ -425,21 +399,8 @@ class PoolLoop:
             raise Reread(str(error)) from error
         self._counts.writes += 1
         self._pool = written
-        self._is_behind = written.spec.allocations != decided.spec.allocations
         copy.written()
         self._restorer.written(written)
-
-    async def _swap(self, pool: IPPool, parts: Sequence[PartSwap]) -> IPPool:
-        name, namespace = pool.metadata.name, pool.metadata.namespace
-        return await self._cluster.compare_and_swap(
-            IPPool, name, namespace, parts=parts, manager=AGENT_MANAGER
-        )
-
-    async def _recount(self, pool: IPPool) -> None:
-        """Correct the count of a pool that others wrote at the same time: the last writer sees all that there is."""
-        if pool.is_miscounted:
-            with suppress(ClusterError):
-                self._pool = await self._swap(pool, recounted(pool))
 
     async def _give_up_reservations(self, key: Key) -> None:
         """Delete what the interface left reserved. StorageFailed when that fails: the DEL is to be repeated."""

@@ -1,12 +1,8 @@
 """An IPPool as the copy that decisions are made on, and a decided copy as the IPPool to write."""
 
-from collections.abc import Iterator
-from itertools import chain
-
 import msgspec
-from msgspec import structs, to_builtins
+from msgspec import structs
 
-from podtide.cluster.port import PartSwap
 from podtide.core.networks.allocations import Allocation
 from podtide.core.networks.pool_copy import PoolCopy
 from podtide.core.ranges import parse_network
@@ -43,44 +39,10 @@ def with_entries(pool: IPPool, copy: PoolCopy, capacity: int | None) -> IPPool:
     return with_allocations(pool, entries, capacity=capacity)
 
 
-def swaps_of(decided: IPPool, copy: PoolCopy) -> list[PartSwap]:
-    """What to write of a pool that all nodes share, given the pool as it was decided: the entries that changed.
-
-    Each is written only if it has the holder that it was read with. The count is of what is known here; where others
-    wrote meanwhile it is wrong until it is corrected (`recounted`).
-    """
-    return [
-        PartSwap(path=("metadata", "uid"), before=decided.metadata.uid),
-        PartSwap(path=("spec", "range"), before=decided.spec.range),
-        *chain.from_iterable(_swaps_of_entry(*each) for each in copy.changes),
-        PartSwap(path=("status",), after=to_builtins(decided.status)),
-    ]
-
-
-def recounted(pool: IPPool) -> list[PartSwap]:
-    """The right count of a pool, while no agent has written it since: the agent that writes it counts anew."""
-    status = with_allocations(pool, pool.spec.allocations).status
-    return [
-        PartSwap(path=("metadata", "resourceVersion"), before=pool.metadata.resource_version),
-        PartSwap(path=("status",), after=to_builtins(status)),
-    ]
-
-
 def version_of(pool: IPPool) -> int:
     """The pool's resourceVersion as a number that grows; 0 for one that is none."""
     version = pool.metadata.resource_version
     return int(version) if version.isdecimal() else 0
-
-
-def _swaps_of_entry(key: str, before: Allocation | None, after: Allocation | None) -> Iterator[PartSwap]:
-    entry = ("spec", "allocations", key)
-    written = to_builtins(_written(after)) if after is not None else None
-    if before is None:
-        yield PartSwap(path=entry, before=None, after=written)
-        return
-    for field in ("id", "podref"):
-        yield PartSwap(path=(*entry, field), before=getattr(before, field))
-    yield PartSwap(path=entry, after=written)
 
 
 def _entry_size(key: str, holder: Allocation) -> int:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection
 
 from podtide.agent.networks.address_record import Given, GivenAddresses, PoolKey
-from podtide.agent.networks.errors import PASSING, Reread
+from podtide.agent.networks.errors import PASSING
 from podtide.agent.networks.pool_object import version_of
 from podtide.agent.networks.reservation_objects import ReservationObjects
 from podtide.cluster.port import Cluster, NotFound
@@ -104,9 +104,8 @@ class PoolRestorer:
                     await self._reserve(wanted)
 
     def written(self, pool: IPPool) -> None:
-        """The copy is what the pool is now. Reread when the pool went back since it was read."""
-        if self._hear(version_of(pool)):
-            raise Reread(f"IPPool {pool.key} went back, as after a restore of etcd")
+        """The copy is what the pool is now."""
+        self._given.hear(self._pool, version_of(pool))
         for each in self._put_back:
             self._given.confirm(self._pool, each.key, each.address)
         self._put_back = []
@@ -126,16 +125,15 @@ class PoolRestorer:
 
     # Details
 
-    def _hear(self, version: int) -> bool:
+    def _hear(self, version: int) -> None:
         if not self._given.hear(self._pool, version):
-            return False
+            return
         self.reservations.doubt()
         self.state.went_back(self._clock.monotonic())
         self._given.note_back(self._pool, self._clock.wall())
         self._log.warning(
             "a pool went back, as after a restore of etcd: putting back what sandboxes have of it"
         )
-        return True
 
     async def _put(self, copy: PoolCopy, put_back: PutBack) -> None:
         recorded, wanted = put_back.recorded, put_back.reservation

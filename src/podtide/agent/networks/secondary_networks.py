@@ -310,7 +310,7 @@ class SecondaryNetworks:
     def _pool(self, wanted: NetworkRange) -> PoolLoop:
         location: PoolLocation
         if wanted.slice_size is None:
-            location = SharedPoolLocation(self._cluster, self._namespace, self._node, wanted)
+            location = SharedPoolLocation(self._cluster, self._namespace, wanted)
         else:
             location = NodePoolLocation(self._cluster, self._namespace, self._node, wanted, clock=self._clock)
         key = (location.is_shared, location.name)

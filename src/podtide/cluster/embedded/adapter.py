@@ -10,7 +10,7 @@ and randomness are parameters: with the same ones, the same calls give the same 
 
 import asyncio
 import builtins
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from random import Random
 from typing import TypeVar, Unpack
@@ -19,7 +19,7 @@ from podtide.cluster.embedded.api_server import ApiServer, ApiServerLimits, Obje
 from podtide.cluster.embedded.namespaces import make_namespaces
 from podtide.cluster.embedded.records import Document
 from podtide.cluster.embedded.store import StoreSnapshot
-from podtide.cluster.port import DeletePreconditions, Page, PartSwap, Patch, Selectors, WatchEvent
+from podtide.cluster.port import DeletePreconditions, Page, Patch, Selectors, WatchEvent
 from podtide.resources.base import Resource
 from podtide.resources.codec import to_document
 from podtide.resources.kinds import ALL_KINDS
@@ -99,12 +99,6 @@ class EmbeddedCluster:
     async def patch(self, patch: Patch[R], *, manager: str) -> R:
         await asyncio.sleep(0)
         return self.server.patch(patch, manager=manager).shared(patch.kind)
-
-    async def compare_and_swap(
-        self, kind: type[R], name: str, namespace: str = "", *, parts: Sequence[PartSwap], manager: str
-    ) -> R:
-        await asyncio.sleep(0)
-        return self.server.compare_and_swap(kind, name, namespace, parts=parts, manager=manager).shared(kind)
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""

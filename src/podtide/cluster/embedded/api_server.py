@@ -7,7 +7,7 @@ carried out as a whole before the next.
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -34,7 +34,6 @@ from podtide.cluster.embedded.writing import (
     status_replaced,
 )
 from podtide.cluster.merge_patch import merge_patch, merge_patched
-from podtide.cluster.part_swaps import swapped
 from podtide.cluster.port import (
     DELETE,
     AlreadyExists,
@@ -43,7 +42,6 @@ from podtide.cluster.port import (
     Gone,
     Invalid,
     NotFound,
-    PartSwap,
     Patch,
 )
 from podtide.core.errors import InvalidInput
@@ -202,17 +200,6 @@ class ApiServer:
         before = old.written()
         return self._update(table, old, before, applied(before, document, rules, writer, force=force))
 
-    def compare_and_swap(
-        self, kind: type[Resource], name: str, namespace: str = "", *, parts: Sequence[PartSwap], manager: str
-    ) -> ObjectVersion:
-        """Change parts of the object that are as they must be."""
-        table = self._enter(kind, namespace)
-        old = self._existing(table, name, namespace)
-        before = old.written()
-        document = _checked(kind, before, swapped(before, parts))
-        after = replaced(before, document, table.rules, self._writer(kind.api, manager))
-        return self._update(table, old, before, after)
-
     def patch(self, patch: Patch[Any], *, manager: str) -> ObjectVersion:
         """Merge a JSON merge patch into the object, or into its status alone."""
         kind, changes = patch.kind, merge_patch(patch)
@@ -221,7 +208,7 @@ class ApiServer:
             _check_status_subresource(kind.api)
         old = self._existing(table, patch.name, patch.namespace)
         before = old.written()
-        document = _checked(kind, before, merge_patched(before, changes))
+        document = _patched(kind, before, changes)
         if patch.status:
             writer = self._writer(kind.api, manager, subresource="status")
             after = status_replaced(before, document, table.rules, writer)
@@ -356,8 +343,9 @@ def _check_status_subresource(api: Api) -> None:
         raise NotFound(f"{api.kind} has no status of its own to write: write the whole object")
 
 
-def _checked(kind: type[Resource], before: Document, document: Document) -> Document:
-    """The document after a patch; Invalid when it is not an object of that kind and name any more."""
+def _patched(kind: type[Resource], before: Document, patch: Document) -> Document:
+    """The document after the patch; Invalid when it is not an object of that kind and name any more."""
+    document: Document = merge_patched(before, patch)
     try:
         item = from_document(kind, document)
     except InvalidInput as error:

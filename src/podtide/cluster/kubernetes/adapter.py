@@ -5,14 +5,13 @@ the server would take for something else is refused before it is sent (see `requ
 silent is not trusted (see `watch`).
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from random import Random
 from typing import Self, TypeVar, Unpack
 
 from podtide.cluster.kubernetes import requests
 from podtide.cluster.kubernetes.access import Access
-from podtide.cluster.kubernetes.answers import FailedTest
 from podtide.cluster.kubernetes.connection import ApiServerConnection, ApiServerTimeouts, Silence
 from podtide.cluster.kubernetes.credentials import credentials_of
 from podtide.cluster.kubernetes.decoding import LineSplitter, decode_event, decode_item, decode_page
@@ -23,7 +22,6 @@ from podtide.cluster.port import (
     Gone,
     NotFound,
     Page,
-    PartSwap,
     Patch,
     Selectors,
     Unavailable,
@@ -121,15 +119,6 @@ class KubernetesCluster:
 
     async def patch(self, patch: Patch[R], *, manager: str) -> R:
         return await self._item(patch.kind, requests.patch(patch, manager))
-
-    async def compare_and_swap(
-        self, kind: type[R], name: str, namespace: str = "", *, parts: Sequence[PartSwap], manager: str
-    ) -> R:
-        request = requests.compare_and_swap(kind.api, namespace, name, parts=parts, manager=manager)
-        try:
-            return await self._item(kind, request)
-        except FailedTest as error:
-            raise Conflict(f"cannot {request.doing}: a part of it was changed by another writer") from error
 
     async def delete(
         self, kind: type[R], name: str, namespace: str = "", *, uid: str = "", resource_version: str = ""

@@ -26,10 +26,6 @@ class Unauthorized(Forbidden):
     """401: the server does not accept the credential. Another credential may help; another role would not."""
 
 
-class FailedTest(Invalid):
-    """422 without a cause: a `test` of a JSON patch does not hold, or a part that it changes is not there."""
-
-
 _BY_CODE: dict[int, type[ClusterError]] = {
     400: Invalid,
     401: Unauthorized,
@@ -47,10 +43,7 @@ _OF_ANYBODY: dict[int, type[ClusterError]] = {401: Unauthorized, 403: Forbidden}
 """What a code means, whichever server or proxy it comes from."""
 _NOT_YET_READY = "not yet ready to handle request"
 """What admission says with 403 while its caches fill: for some seconds after an API server was started, and longer under load."""
-_UNNAMED_ERROR = "the server rejected our request due to an error in our request"
-"""What an API server says with 422 of a JSON patch that cannot be carried out. Of an object that is invalid it says why."""
 _TOO_MANY_REQUESTS = 429
-_UNPROCESSABLE = 422
 _SERVICE_UNAVAILABLE = 503
 _REDIRECTS = range(300, 400)
 _FORBIDDEN = 403
@@ -128,15 +121,9 @@ def status_error(
     if status.details and any(cause.field == "metadata.uid" for cause in status.details.causes or ()):
         # An apply or patch that is meant for another object than the one there: to the API server an edit of its uid.
         return Conflict(f"cannot {doing}: {message}")
-    return _kind_of_error(code, message)(f"cannot {doing}: {message}")
-
-
-def _kind_of_error(code: int, message: str) -> type[ClusterError]:
     if code == _FORBIDDEN and message.endswith(_NOT_YET_READY):
-        return Unavailable
-    if code == _UNPROCESSABLE and message.startswith(_UNNAMED_ERROR):
-        return FailedTest
-    return _BY_CODE.get(code, Unavailable)
+        return Unavailable(f"cannot {doing}: {message}")
+    return _BY_CODE.get(code, Unavailable)(f"cannot {doing}: {message}")
 
 
 def read_status(body: bytes) -> Status | None:

@@ -5,7 +5,6 @@ before it is sent.
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,8 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from podtide.cluster.merge_patch import merge_patch
-from podtide.cluster.part_swaps import json_patch
-from podtide.cluster.port import DeletePreconditions, Invalid, PartSwap, Patch
+from podtide.cluster.port import DeletePreconditions, Invalid, Patch
 from podtide.resources.base import Api, Resource
 from podtide.resources.codec import to_document
 
@@ -134,21 +132,6 @@ def patch(wanted: Patch[Any], manager: str) -> ApiRequest:
         query=_manager(manager, doing),
         body=msgspec.json.encode(body),
         content_type="application/merge-patch+json",
-    )
-
-
-def compare_and_swap(
-    api: Api, namespace: str, name: str, *, parts: Sequence[PartSwap], manager: str
-) -> ApiRequest:
-    """Change parts of an object that are as they must be."""
-    doing = _words("change", api, namespace, name)
-    return ApiRequest(
-        doing=doing,
-        method="PATCH",
-        path=_object(api, namespace, name, doing),
-        query=_manager(manager, doing),
-        body=msgspec.json.encode(json_patch(parts)),
-        content_type="application/json-patch+json",
     )
 
 

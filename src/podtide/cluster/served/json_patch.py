@@ -7,8 +7,6 @@ from podtide.cluster.port import Invalid
 from podtide.cluster.served.statuses import BadRequest
 
 _END = "-"
-_ERROR = "the server rejected our request due to an error in our request"
-"""How an API server begins, and ends."""
 
 
 def json_patched(document: dict[str, Any], patch: Any) -> Any:
@@ -35,9 +33,9 @@ def _carry_out(root: Any, operation: dict[str, Any]) -> None:
         case "copy":
             _put(root, steps, deepcopy(_get(root, _steps(operation, "from"))), is_new=True)
         case "test":
-            if _get_if_there(root, steps) != _value(operation):
+            if _get(root, steps) != _value(operation):
                 raise Invalid(
-                    f"{_ERROR}: it expects another value at {operation['path']}: read the object again"
+                    f"the patch expects another value at {operation['path']}: read the object again"
                 )
         case _:
             raise BadRequest(
@@ -62,12 +60,6 @@ def _get(root: Any, steps: list[str]) -> Any:
     for step in steps:
         root = root[_place(root, step, steps)]
     return root
-
-
-def _get_if_there(root: Any, steps: list[str]) -> Any:
-    """The same, None where the last step leads to nothing: to an API server a test for null holds there."""
-    parent = _get(root, steps[:-1])
-    return parent.get(steps[-1]) if isinstance(parent, dict) else _get(root, steps)
 
 
 def _put(root: Any, steps: list[str], value: Any, *, is_new: bool) -> None:
@@ -102,5 +94,5 @@ def _index(step: str, steps: list[str], last: int) -> int:
 
 def _no_such_place(steps: list[str]) -> Invalid:
     return Invalid(
-        f"{_ERROR}: it refers to {'/'.join(steps)}, which the object does not have: read the object again"
+        f"the patch refers to {'/'.join(steps)}, which the object does not have: read the object again"
     )

@@ -5,7 +5,7 @@ size of the object is counted entry by entry, so that an ADD that would make it 
 before the API server refuses the write (Kubernetes stores no object of more than 1.5 MB).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from podtide.core.errors import RetryError
 from podtide.core.intervals import Interval
@@ -45,12 +45,6 @@ class PoolCopy:
     def is_changed(self) -> bool:
         """Whether there is anything to write."""
         return bool(self._before)
-
-    @property
-    def changes(self) -> Iterator[tuple[str, Allocation | None, Allocation | None]]:
-        """By their keys, the entries that are to be written: what each was when the pool was read, and what it is now."""
-        for address, before in self._before.items():
-            yield str(self.allocations.range.offset(address)), before, self.allocations.holder(address)
 
     def covers(self, address: IPAddress) -> bool:
         """Whether the address is in the pool's range."""

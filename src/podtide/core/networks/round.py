@@ -13,7 +13,6 @@ over, or repair collects; it never leaves an allocation that other pools do not 
 """
 
 from collections.abc import Callable, Collection, Sequence
-from fractions import Fraction
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -26,10 +25,6 @@ from podtide.core.networks.restoration import Restoration
 from podtide.core.ranges import AddressRange, IPAddress
 
 ReservationName: TypeAlias = Callable[[IPAddress], str]
-
-_BEGINNING = Fraction(0)
-_RIVALRY = 2
-"""So often in one round an address must turn out to be another's. Once is what an overlapping range has reserved."""
 
 
 class Unanswered(Struct, frozen=True):
@@ -97,15 +92,8 @@ class Round:
         is_ours: Callable[[Allocation], bool],
         is_fresh: bool,
         now: float,
-        own_place: Fraction = _BEGINNING,
-        is_contended: bool = False,
     ) -> None:
-        """`is_fresh` is whether the copy was read for this round, so that what it lacks is lacking.
-
-        `own_place` is where this node begins to look for a free address while others look for one too.
-        """
-        self.is_contended = is_contended
-        """Whether addresses that were chosen turn out to be others': who begins elsewhere meets fewer others."""
+        """`is_fresh` is whether the copy was read for this round, so that what it lacks is lacking."""
         self.placed: list[tuple[AddRequest, Placed]] = []
         self.failed: list[tuple[AddRequest, Exception]] = []
         self.again: list[AddRequest] = []
@@ -123,8 +111,6 @@ class Round:
         self._restoration = restoration
         self._is_ours = is_ours
         self._is_fresh = is_fresh
-        self._own_place = own_place
-        self._times_refused = 0
         self._offers: list[_Offer] = []
         self._waiting: list[AddRequest] = []
         self.freed = [self._free(each) for each in dels]
@@ -142,8 +128,6 @@ class Round:
                 self._reservations.seen(wanted, answer, now)
             elif answer is None:
                 self._reservations.refused(wanted, now)
-        self._times_refused += None in answers
-        self.is_contended |= self._times_refused >= _RIVALRY
         for offer in self._offers:
             self._settle(offer, offers[offer.add.key], is_over=offer.add.key in over)
         self.wanted, self._offers = [], []
@@ -189,7 +173,7 @@ class Round:
         try:
             address, before = self._copy.give(
                 add.holder,
-                add.bounds.beginning_at(self._own_place) if self.is_contended else add.bounds,
+                add.bounds,
                 is_ours=self._is_ours,
                 is_ghost=self._restoration.is_ghost,
                 preferred=self._reservations.preferred(add.key),

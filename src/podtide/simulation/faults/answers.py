@@ -16,7 +16,7 @@ from podtide.simulation.faults.line_fault import (
 )
 
 _MOST_RETRY_SECONDS = 5.0
-_CONDITIONAL = frozenset({"replace", "replace_status", "apply", "patch", "compare_and_swap"})
+_CONDITIONAL = frozenset({"replace", "replace_status", "apply", "patch"})
 _DOUBLINGS = 10.0
 """A cache may be one write behind or a thousand, and each time as much again is as likely as the last."""
 
