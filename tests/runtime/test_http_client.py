@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,22 @@ async def test_pieces_come_as_they_are_read_however_much_is_sent() -> None:
         lengths = [len(piece) async for piece in asked.pieces(5)]
         assert sum(lengths) == 5_000_000
         assert lengths[0] < 2_000_000
+
+
+async def test_an_answer_that_is_not_read_holds_up_no_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    just_too_long = answer(b"x" * ((1 << 18) + 1))
+    async with talking(just_too_long, answer(b"two")) as (client, server):
+        whole, keep = asyncio.Event(), client.keep
+
+        def keep_and_tell(connection: Any) -> None:
+            keep(connection)
+            whole.set()
+
+        monkeypatch.setattr(client, "keep", keep_and_tell)
+        await client.send("GET", "/", headers={})
+        async with asyncio.timeout(20):
+            await whole.wait()
+        assert (await body(client), server.connections) == (b"two", 1)
 
 
 async def test_a_line_that_would_end_another_is_not_sent() -> None:

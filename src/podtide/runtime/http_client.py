@@ -136,7 +136,7 @@ class HttpAnswer:
             self.fail(NotHttp())
         if self._head_bytes > _MOST_HEAD_BYTES:
             self.fail(NotHttp())
-        if self._unread_bytes > self._read_ahead_bytes:
+        if self._unread_bytes > self._read_ahead_bytes and not self._is_whole:
             self._connection.pause_reading()
         self._progress.set()
 
