@@ -124,6 +124,46 @@ async def test_an_answer_that_is_not_read_holds_up_no_next_request(monkeypatch: 
         assert (await body(client), server.connections) == (b"two", 1)
 
 
+async def test_who_gives_up_a_whole_answer_leaves_the_connection_to_the_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with talking(answer(b"one"), answer(b"two")) as (client, server):
+        asking = asyncio.create_task(client.send("GET", "/", headers={}))
+        keep, following = client.keep, []
+
+        def keep_and_go_on(connection: Any) -> None:
+            keep(connection)
+            asking.cancel()
+            following.append(asyncio.create_task(body(client)))
+
+        monkeypatch.setattr(client, "keep", keep_and_go_on)
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        monkeypatch.undo()
+        assert (await following[0], server.connections) == (b"two", 1)
+
+
+async def test_an_answer_without_a_length_that_is_given_up_is_not_whole() -> None:
+    async def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\nsome")
+        await reader.read()
+        writer.close()
+
+    async with accepting(begin) as port:
+        client = HttpClient(HttpDestination(url=f"http://{LOOPBACK}:{port}"), connect_seconds=5)
+        cut_off = await client.send("GET", "/", headers={})
+        client.close()
+        with pytest.raises(BrokenAnswer):
+            await cut_off.read()
+
+
+async def test_nothing_is_sent_without_tls_to_a_server_that_is_to_speak_it() -> None:
+    client = HttpClient(HttpDestination(url=f"HTTPS://{LOOPBACK}:1"), connect_seconds=5)
+    with pytest.raises(ValueError, match="TLS is for servers whose URL says https"):
+        await client.send("GET", "/", headers={})
+
+
 async def test_a_line_that_would_end_another_is_not_sent() -> None:
     async with talking() as (client, server):
         for target, headers in (("/a b", {}), ("/", {"X": "a\r\nY: b"}), ("/\u00e9", {})):

@@ -125,6 +125,10 @@ REFUSED = {
     "bad chunk": (b"POST /echo HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400),
     "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
     "long line": (b"GET /echo HTTP/1.1\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", 400),
+    "long line, and another request": (
+        b"GET /echo HTTP/1.1\r\nX: " + b"x" * 20_000 + b"\r\n\r\nGET /nowhere HTTP/1.1\r\nHost: here\r\n\r\n",
+        400,
+    ),
     "endless line": (b"GET /echo HTTP/1.1\r\nX: " + b"x" * 900_000, 400),
     "tunnel": (b"CONNECT here:80 HTTP/1.1\r\nHost: here\r\n\r\n", 400),
     "line without a colon": (post(b"x", b"Content-Length"), 400),

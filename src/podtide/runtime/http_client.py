@@ -69,12 +69,14 @@ class HttpDestination(Struct, frozen=True, kw_only=True):
 class HttpAnswer:
     """The answer to one request: its head, and its body as it comes."""
 
-    def __init__(self, connection: "_Connection") -> None:
+    def __init__(self, connection: "_Connection", *, is_of_tunnel: bool = False) -> None:
+        """An answer to CONNECT, `is_of_tunnel`, has no body if the proxy agrees, whatever its headers say (RFC 9110, 9.3.6)."""
         self.status = 0
         """0 until the head has come."""
         self.headers: dict[str, str] = {}
         """By names in lower case."""
         self._connection = connection
+        self._is_of_tunnel = is_of_tunnel
         self._parser = HttpResponseParser(self)
         self._head_bytes = 0
         """What came since the last byte of a body: of a head and a trailer."""
@@ -190,7 +192,7 @@ class HttpAnswer:
 
     def on_message_complete(self) -> None:
         """The end of the answer."""
-        if self.status and not self._is_whole:
+        if self.status and not self._is_whole and not (self._is_of_tunnel and self.status == HTTPStatus.OK):
             self._is_whole = True
             self._connection.finish(is_reusable=self._parser.should_keep_alive())
 
@@ -203,12 +205,13 @@ class _Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._client = client
         self._answer: HttpAnswer | None = None
+        self._is_aborted = False
         self._expiry: asyncio.TimerHandle | None = None
 
-    def ask(self, request: bytes) -> HttpAnswer:
+    def ask(self, request: bytes, *, for_tunnel: bool = False) -> HttpAnswer:
         """Send a request; the connection must be idle."""
         self._stay()
-        answer = self._answer = HttpAnswer(self)
+        answer = self._answer = HttpAnswer(self, is_of_tunnel=for_tunnel)
         if self.transport is None:
             answer.fail(Disconnected())
         else:
@@ -247,6 +250,7 @@ class _Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close the connection at once."""
+        self._is_aborted = True
         self._client.forget(self)
         self._stay()
         if self.transport is not None:
@@ -282,7 +286,7 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
         if self._answer is not None:
-            self._answer.disconnected(error)
+            self._answer.disconnected(error or (Disconnected() if self._is_aborted else None))
         self.abort()
 
 
@@ -292,6 +296,9 @@ class HttpClient:
     def __init__(self, server: HttpDestination, *, connect_seconds: float) -> None:
         """`connect_seconds` is the limit for a connection to be made, handshake included."""
         self._server = server
+        self._url = urlsplit(server.url)
+        self.is_tls = self._url.scheme == "https"
+        """Whether requests need a context for TLS, by the URL's scheme in any spelling."""
         self._connect_seconds = connect_seconds
         self._connections: set[_Connection] = set()
         self._idle: list[_Connection] = []
@@ -308,7 +315,9 @@ class HttpClient:
         server_name: str = "",
     ) -> HttpAnswer:
         """Send a request, and wait for the head of its answer. ValueError where it cannot be written."""
-        url = urlsplit(self._server.url)
+        if self.is_tls is not (tls is not None):
+            raise ValueError("TLS is for servers whose URL says https, and for all of those")
+        url = self._url
         lines = {"Host": _authority(url), **headers}
         if body is not None:
             lines["Content-Length"] = str(len(body))
@@ -322,7 +331,7 @@ class HttpClient:
         try:
             await answer.head()
         except BaseException:
-            connection.abort()
+            answer.close()  # not the connection: when the answer is whole, another request may have it already
             raise
         return answer
 
@@ -388,7 +397,8 @@ class HttpClient:
     async def _tunnel(self, connection: _Connection, url: SplitResult) -> None:
         """Have the proxy connect us to the server, so that TLS is between us and the server alone."""
         place = _authority(url) if url.port is not None else f"{_authority(url)}:{_PORTS[url.scheme]}"
-        answer = connection.ask(_head("CONNECT", place, {"Host": place, **self._proof_for_proxy()}))
+        request = _head("CONNECT", place, {"Host": place, **self._proof_for_proxy()})
+        answer = connection.ask(request, for_tunnel=True)
         await answer.head()
         if answer.status != HTTPStatus.OK:
             raise ProxyRefused(answer.status)

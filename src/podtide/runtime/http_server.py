@@ -202,6 +202,8 @@ class _HttpConnection(asyncio.Protocol):
         self._headers: dict[str, str] = {}
         self._head_bytes = 0
         """What came of a head, or of a trailer."""
+        self._is_too_long = False
+        """A head was too long: what follows it is not answered."""
         self._requests: deque[HttpRequest] = deque()
         """The first is being answered, the last is coming in."""
         self._serving: asyncio.Task[None] | None = None
@@ -283,7 +285,7 @@ class _HttpConnection(asyncio.Protocol):
         except HttpParserError:
             self._malformed("the request is not valid HTTP: check its head, its length and its chunks\n")
             return
-        if self._head_bytes > _MOST_HEAD_BYTES:
+        if self._is_too_long or self._head_bytes > _MOST_HEAD_BYTES:
             self._malformed(f"the request's head has more than {_MOST_HEAD_BYTES >> 10} KiB: send less\n")
         elif len(self._requests) > 1 and self.transport.is_reading():
             self.transport.pause_reading()
@@ -315,8 +317,9 @@ class _HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         length = len(self._url) + sum(map(len, self._headers)) + sum(map(len, self._headers.values()))
-        self._head_bytes = 0 if length <= _MOST_HEAD_BYTES else length
-        if self._is_over or self._head_bytes:
+        self._head_bytes = 0
+        self._is_too_long = self._is_too_long or length > _MOST_HEAD_BYTES
+        if self._is_over or self._is_too_long:
             return
         request = HttpRequest(self, unquote(parse_url(self._url).path.decode("latin-1")), self._headers)
         self._requests.append(request)

@@ -206,7 +206,13 @@ async def test_over_tls_the_service_is_known_by_its_authority_and_a_renewed_cert
             assert await client.list_subnets() == ()
 
 
-@pytest.mark.parametrize("url", ["", "nonsense", "ftp://allocator", "http://", "https:///path"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "nonsense", "ftp://allocator", "http://", "https:///path"),
+        *("http://allocator/a b", "http://allocator/\x7f", "http://allocator?a=b", "http://me:pw@allocator"),
+    ],
+)
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match="is not a valid URL of an allocator"):
         AllocatorAddress(url=url)

@@ -86,6 +86,26 @@ async def test_requests_go_through_the_proxy_and_the_certificate_is_still_the_se
         assert "authorization" not in server.received[0].headers
 
 
+@pytest.mark.parametrize("more", ["", "\r\nContent-Length: 0", "\r\nContent-Length: 0\r\nConnection: close"])
+async def test_whatever_headers_a_proxy_agrees_with_it_is_told_nothing_but_where_to_connect(
+    authority: CertificateAuthority, tmp_path: Path, more: str
+) -> None:
+    heads: list[str] = []
+    async with (
+        serving(greet, context(authority, tmp_path)) as server,
+        connecting_proxy(heads, f"200 OK{more}") as proxy,
+        client(
+            server.url,
+            timeouts=PATIENT,
+            authority=Secret(authority.certificate),
+            proxy=Secret(f"http://{proxy}"),
+        ) as cluster,
+    ):
+        nodes = await asyncio.gather(*(cluster.get(Node, "a") for _ in range(5)))
+        assert {node.metadata.name for node in nodes} == {"a"}
+        assert {head.split(" ")[0] for head in heads} == {"CONNECT"}
+
+
 async def test_a_proxy_that_does_not_let_us_through_is_named_without_its_password() -> None:
     async with (
         connecting_proxy([], "407 Proxy Authentication Required") as proxy,

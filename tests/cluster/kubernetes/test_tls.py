@@ -65,6 +65,18 @@ async def test_a_server_is_trusted_by_the_authority_that_was_given(
         assert (await cluster.get(Node, "a")).metadata.name == "a"
 
 
+async def test_a_scheme_in_capitals_is_https_all_the_same(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    async with (
+        serving(greet, server_context(authority, tmp_path)) as server,
+        client(
+            server.url.replace("https", "HTTPS"), timeouts=PATIENT, authority=Secret(authority.certificate)
+        ) as cluster,
+    ):
+        assert (await cluster.get(Node, "a")).metadata.name == "a"
+
+
 @pytest.mark.parametrize("trusted", ["another authority", "the machine's"])
 async def test_a_server_signed_by_another_authority_is_refused_in_one_line(
     authority: CertificateAuthority, tmp_path: Path, trusted: str

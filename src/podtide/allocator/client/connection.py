@@ -55,7 +55,9 @@ class AllocatorAddress(Struct, frozen=True, kw_only=True):
 def _is_http(text: str) -> bool:
     try:
         url = urlsplit(text)
-        return url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0 and text.isascii()
+        is_server = url.scheme in {"http", "https"} and bool(url.hostname) and url.port != 0
+        has_more = bool(url.query or url.fragment or url.username is not None)
+        return is_server and not has_more and text.isascii() and text.isprintable() and " " not in text
     except ValueError:
         return False
 
@@ -144,7 +146,7 @@ class AllocatorConnection:
             headers["Content-Type"] = "application/json"
             content = _encoded(question)
         query = f"?{urlencode(question.query)}" if question.query else ""
-        tls = self._tls.current(None) if self._server.url.startswith("https:") else None
+        tls = self._tls.current(None) if self._client.is_tls else None
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._client.send(

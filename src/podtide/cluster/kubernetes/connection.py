@@ -119,7 +119,7 @@ class ApiServerConnection:
             request.path + query,
             headers=headers,
             body=request.body,
-            tls=self._tls.current(proof.key_pair) if self._server.startswith("https:") else None,
+            tls=self._tls.current(proof.key_pair) if self._client.is_tls else None,
             server_name=self._access.endpoint.server_name,
         )
 
