@@ -52,9 +52,13 @@ class Resting:
         self._keep(rest, mask | self._known.get(rest, 0) | self._added.get(rest, 0))
 
     def take_due(self, now: float) -> Script[list[tuple[Rest, int]]]:
-        """Remove and return some of the addresses whose cool-down is over; nothing when none is."""
+        """Remove and return some of the addresses whose cool-down is over; nothing when none is.
+
+        Of a row that this transaction has read before, only what it has not taken since.
+        """
         rows = yield Query(_DUE, (self._subnet, now))
-        due = [(Rest(*rest), mask) for *rest, mask in rows]
+        due = [(rest := Rest(*columns), self._known.pop(rest, mask)) for *columns, mask in rows]
+        self._changed.difference_update(rest for rest, _mask in due)
         yield from execute_changes(TableChange(_DROP, [(self._subnet, *rest) for rest, _mask in due]))
         return due
 
