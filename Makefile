@@ -52,7 +52,7 @@ test: $(READY) real-parts-if-possible ## Run every test; core/ must be covered t
 # What tests run podtide on and beside. What cannot be had is named at the end of their run (and fails in CI).
 .PHONY: real-parts-if-possible
 real-parts-if-possible: rust-if-possible plugin control-plane-if-possible helm-if-possible cni-programs-if-possible \
-	postgresql-if-possible cni-plugins-if-possible prometheus-if-possible nodes-if-possible chromium-if-possible
+	postgresql-if-possible cni-plugins-if-possible prometheus-if-possible nodes-if-possible chromium-if-possible shells-if-possible
 
 .PHONY: test-nodes
 test-nodes: $(READY) real-parts-if-possible ## Run the tests on real kubelets alone
@@ -132,6 +132,10 @@ cni-plugins-if-possible:
 .PHONY: chromium-if-possible
 chromium-if-possible:
 	@bash tools/install-chromium.sh
+
+.PHONY: shells-if-possible
+shells-if-possible:
+	@bash tools/install-shells.sh
 
 .PHONY: lint
 lint: $(READY) lint-plugin lint-site ## Check style, format, types, layers, and that the site builds
