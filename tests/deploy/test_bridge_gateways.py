@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from cli.processes import Program, until
-from deploy.container_runtime import INTERFACE_PLUGINS, Namespace, called_from, ip, made_namespaces, ping
+from deploy.container_runtime import INTERFACE_PLUGINS, Namespace, called_from, ip, made_namespaces
 from deploy.node_in_namespace import (
     NodeInNamespace,
     containers_of,
@@ -83,8 +83,8 @@ async def test_what_a_killed_agent_left_works_on_and_the_next_one_goes_on_with_i
             await reach_each_other(on[FIRST], on[LATER])
             await asyncio.to_thread(node.runtime.delete, on[LATER])
             assert await asyncio.to_thread(node.runtime.add, on[LATER]) == LATER
-            # The address was another interface's a moment ago: who remembers that hears of the new one by this.
-            await asyncio.to_thread(ping, on[LATER], "10.9.0.1")
+            # The address was another interface's a moment ago, and Linux believes no other for a second (`locktime`).
+            ip("-n", on[FIRST].name, "neigh", "flush", "all")
             await reach_each_other(on[FIRST], on[LATER])
             assert mac_of_bridge(node) == before
             await agent.stop()
